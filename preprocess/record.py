@@ -17,7 +17,7 @@ from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken_characters
 from preprocess.text_normalizer import TextNormalizer
 from preprocess.tokens import Tokenizer
-from preprocess.utterance import READING_STAGE, Reason, Rejected, Rejection, Utterance
+from preprocess.utterance import READING_STAGE, Reason, Rejected, Rejection, Utterance, rejection
 from preprocess.wav import check_plain_pcm
 from shared.features import FeatureSpec
 from shared.hashing import speaker_id
@@ -151,15 +151,3 @@ class Preparation:
             quality=quality,
             waveform=None if self.waveform_dtype == NO_WAVEFORM else to_pcm(signal.samples),
         )
-
-
-def rejection(utterance: Utterance, *, stage: str, reason: Reason, message: str) -> Rejection:
-    """The rejection of an utterance."""
-    return Rejection(
-        id=utterance.id,
-        audio_path=utterance.audio_path,
-        language=utterance.language,
-        stage=stage,
-        reason=reason,
-        message=message,
-    )

@@ -92,3 +92,15 @@ class Rejected(Exception):
     def __init__(self, reason: Reason, message: str):
         super().__init__(message)
         self.reason, self.message = reason, message
+
+
+def rejection(utterance: Utterance, *, stage: str, reason: Reason, message: str) -> Rejection:
+    """The rejection of an utterance."""
+    return Rejection(
+        id=utterance.id,
+        audio_path=utterance.audio_path,
+        language=utterance.language,
+        stage=stage,
+        reason=reason,
+        message=message,
+    )

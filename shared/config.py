@@ -94,7 +94,7 @@ def load_config(path: StoragePath | str, *, of: type[C], overrides: Sequence[str
     try:
         return of.model_validate(document)
     except pydantic.ValidationError as error:
-        message = describe_error(error, model=of, document=document, in_file=in_file)
+        message = describe_error(error, model=of, in_file=in_file)
         raise UserError(f"{_origin(message.partition(': ')[0], path, overrides)}: {message}") from error
 
 

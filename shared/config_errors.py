@@ -28,7 +28,6 @@ def describe_error(
     error: pydantic.ValidationError,
     *,
     model: type[pydantic.BaseModel],
-    document: dict[str, Any],
     in_file: dict[str, Any],
 ) -> str:
     """The first mistake in a document, in one line.
@@ -36,8 +35,7 @@ def describe_error(
     Unknown keys come before all others, because a misspelt key is often why another one is missing.
 
     Args:
-        document: what was validated.
-        in_file: the same without the command line's overrides.
+        in_file: the document without the command line's overrides.
     """
     problems = error.errors(include_url=False)
     problem: Any = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
@@ -50,7 +48,7 @@ def describe_error(
         return _bad_name(problem, names=location.names[:-1])
     if kind in ("missing", "union_tag_not_found"):
         tag = [problem["ctx"]["discriminator"].strip("'")] if kind == "union_tag_not_found" else []
-        return _missing([*location.names, *tag], document=document, in_file=in_file)
+        return _missing([*location.names, *tag], in_file=in_file)
     if kind == "union_tag_invalid":
         known = [tag.strip("' ") for tag in problem["ctx"]["expected_tags"].split(",")]
         found, discriminator = problem["ctx"]["tag"], problem["ctx"]["discriminator"].strip("'")
@@ -99,7 +97,7 @@ def _all_keys(model: type[pydantic.BaseModel], *, prefix: str = "") -> Iterator[
             yield from _all_keys(section, prefix=f"{prefix}{name}{SEPARATOR}")
 
 
-def _missing(names: Sequence[str], *, document: dict[str, Any], in_file: dict[str, Any]) -> str:
+def _missing(names: Sequence[str], *, in_file: dict[str, Any]) -> str:
     """Report a missing key, or the misspelt section that an override created by naming it."""
     where = join_keys(names)
     *place, section, _ = ["", *names]

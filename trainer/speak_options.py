@@ -105,7 +105,7 @@ def speech_options(command: Callable) -> Callable:
     def with_options(**given: Any) -> object:
         from trainer.speech.options import SpeechOptions
 
-        options = SpeechOptions(**{name: given.pop(name) for name in SpeechOptions._fields if name in given})
+        options = SpeechOptions(**{name: given.pop(name) for name in SpeechOptions._fields})
         options.check()
         return command(**given, options=options)
 

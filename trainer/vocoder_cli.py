@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from shared.config import load_config
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from trainer.command_line import log
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.data.dataset_cache import local_dataset
@@ -93,10 +93,8 @@ def evaluate(
         shown = track(measured, "clips", total=len(found) * len(vocoders), console=Console(stderr=True), transient=True)
         rows = [one.row() for one in shown]
     if out is not None:
-        try:
+        with writing(out):
             write_bytes(out, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-        except OSError as error:
-            raise UserError(f"{out}: cannot be written ({error.strerror})") from error
     title = f"copy-synthesis of {len(found):,} recordings, mels of {spec.name}"
     Console(highlight=False).print(figures_table(mean_figures(rows), title=title))
 

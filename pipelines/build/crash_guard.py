@@ -24,8 +24,8 @@ import pyarrow as pa
 from pipelines.build.staging import Staging
 from preprocess import isolated
 from preprocess.audio_file import read_through, recording_sha256
-from preprocess.record import Preparation, PreparedUtterance, rejection
-from preprocess.utterance import CRASH_STAGE, Reason, Rejected, Rejection, Utterance
+from preprocess.record import Preparation, PreparedUtterance
+from preprocess.utterance import CRASH_STAGE, Reason, Rejected, Rejection, Utterance, rejection
 from shared.layout import Layout
 from shared.storage_path import StoragePath
 from shared.tables import read_table

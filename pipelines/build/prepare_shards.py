@@ -26,8 +26,8 @@ from pipelines.build.staging import FAILED_ROWS, INPUTS, PUBLISHED, STATE, Stagi
 from pipelines.build.take_over import Candidates, Found, OlderUtterances
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
-from preprocess.record import PreparedUtterance, rejection
-from preprocess.utterance import FILTER_STAGE, READING_STAGE, Reason, Rejection, Utterance
+from preprocess.record import PreparedUtterance
+from preprocess.utterance import FILTER_STAGE, READING_STAGE, Reason, Rejection, Utterance, rejection
 from shared.dataset import Contract
 from shared.errors import UserError
 from shared.files import new_file

@@ -40,7 +40,6 @@ class TextIssues(NamedTuple):
     unknown_tokens: int
     unknown_records: int
     filtered_tokens: int
-    filtered_records: int
     characters: list[Character]
     other_characters: int
     unread_numbers: int
@@ -82,7 +81,6 @@ def _language(code: str, *, kept: pa.Table, filtered: pa.Table) -> TextIssues:
         unknown_tokens=int(total(kept["unknown_tokens"])),
         unknown_records=_positive(kept["unknown_tokens"]),
         filtered_tokens=int(total(filtered["unknown_tokens"])),
-        filtered_records=_positive(filtered["unknown_tokens"]),
         characters=characters[:SHOWN_CHARACTERS],
         other_characters=len(characters[SHOWN_CHARACTERS:]),
         unread_numbers=int(total(kept["unread_numbers"])),

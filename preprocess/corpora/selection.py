@@ -9,7 +9,7 @@ from pathlib import Path
 from preprocess.corpora.metadata import read_lines
 from preprocess.corpora.scores import Scores, read_scores
 from preprocess.corpora.source import SourceConfig, row_rejection, shown
-from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance, rejection
 from shared.errors import UserError
 from shared.hashing import sort_key
 
@@ -140,11 +140,4 @@ def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> 
 
 
 def _not_selected(utterance: Utterance, message: str) -> Rejection:
-    return Rejection(
-        id=utterance.id,
-        audio_path=utterance.audio_path,
-        language=utterance.language,
-        stage="corpus",
-        reason=Reason.NOT_SELECTED,
-        message=message,
-    )
+    return rejection(utterance, stage="corpus", reason=Reason.NOT_SELECTED, message=message)

@@ -16,10 +16,10 @@ import soundfile
 from preprocess.audio_file import MAX_FILE_BYTES
 from preprocess.corpora import read_corpus
 from preprocess.corpora.ljspeech import LJSpeech
-from preprocess.record import Preparation, PreparedUtterance, rejection
+from preprocess.record import Preparation, PreparedUtterance
 from preprocess.text import spoken_characters
 from preprocess.tokens import Tokenizer
-from preprocess.utterance import Reason, Rejection, Utterance
+from preprocess.utterance import Reason, Rejection, Utterance, rejection
 from shared.features import PRESETS, preset
 from shared.processing import Processing
 from shared.records import decode, encode

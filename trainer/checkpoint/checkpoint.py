@@ -21,7 +21,7 @@ import keras
 import numpy as np
 import safetensors
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import fsync_path, link_file, new_file
 from trainer.checkpoint.checkpoint_files import (
     CheckpointFile,
@@ -133,18 +133,13 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) 
         "crc32": json.dumps({name: _crc32(array) for name, array in snapshot.arrays.items()}),
     }
     remove_surplus(run, max_to_keep=max_to_keep)
-    try:
+    with writing(path, advice="the previous checkpoint is intact; free disk space and run the same command again"):
         folder.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
             _write_arrays(file, snapshot.arrays, metadata=metadata)
         if snapshot.progress.best_step == snapshot.progress.step:
             link_file(path, best_checkpoint_path(run))
         fsync_path(folder)
-    except OSError as error:
-        raise UserError(
-            f"{path}: cannot be written ({error.strerror}); the previous checkpoint is intact; "
-            "free disk space and run the same command again"
-        ) from error
     remove_surplus(run, max_to_keep=max_to_keep)
     return path
 

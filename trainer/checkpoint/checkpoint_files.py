@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import fsync_path, link_file
 
 _NAME = re.compile(r"step-(\d{8})\.safetensors")
@@ -91,13 +91,9 @@ def mark_best(path: Path) -> None:
     Raises:
         UserError: the disk fails.
     """
-    try:
+    with writing(path.with_name(_BEST), advice="free disk space and run again"):
         link_file(path, path.with_name(_BEST))
         fsync_path(path.parent)
-    except OSError as error:
-        raise UserError(
-            f"{path.with_name(_BEST)}: cannot be written ({error.strerror}); free disk space and run again"
-        ) from error
 
 
 def remove_surplus(run: Path, *, max_to_keep: int | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pydantic
 
 from shared.dataset import Contract, Dataset, Sha256, contract_differences
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import write_bytes, write_json
 from shared.locks import write_lock
 from shared.storage_path import StoragePath
@@ -99,26 +99,18 @@ def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
     Raises:
         UserError: the folder is not writable.
     """
-    try:
+    with writing(run, advice="expected a writable folder for the run"):
         run.mkdir(parents=True, exist_ok=True)
         write_json(run / "run.json", info)
         write_bytes(run / "vocab.json", run_vocabulary(info, dataset=dataset).to_json())
-    except OSError as error:
-        raise UserError(
-            f"{run}: cannot be written ({error.strerror}); expected a writable folder for the run"
-        ) from error
 
 
 def add_bucket_limit(run: Path, ceiling: BucketLimit) -> RunInfo:
     """Store the limit of a bucket that did not fit into memory, so that later sessions use the same plan."""
     info = read_run_info(run)
     info = info.model_copy(update={"ceilings": (*info.ceilings, ceiling)})
-    try:
+    with writing(run / "run.json", advice="free disk space and run the same command again"):
         write_json(run / "run.json", info)
-    except OSError as error:
-        raise UserError(
-            f"{run}/run.json: cannot be written ({error.strerror}); free disk space and run the same command again"
-        ) from error
     return info
 
 

@@ -86,11 +86,9 @@ class RngStream:
         )
         return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
 
-    def advanced(self, draws: int) -> RngStream:
-        """A copy of this stream, `draws` draws ahead."""
-        other = copy.copy(self)
-        other._draws += draws
-        return other
+    def copy(self) -> RngStream:
+        """A stream that draws the same numbers as this one from here on."""
+        return copy.copy(self)
 
     def skip(self, draws: int) -> None:
         """Leave out `draws` draws."""
@@ -102,10 +100,10 @@ class RngFork:
 
     def __init__(self, noise: RngStream | None):
         """Reserve the next draws of `noise`; without it, `begin` returns None."""
-        self._start = noise and noise.advanced(0)
+        self._start = noise and noise.copy()
         if noise is not None:
             noise.skip(FORK_DRAWS)
 
     def begin(self) -> RngStream | None:
         """A stream at the first reserved draw."""
-        return self._start and self._start.advanced(0)
+        return self._start and self._start.copy()

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 
 from shared.config import Config
-from shared.errors import UserError
+from shared.errors import writing
 from shared.files import write_bytes
 from trainer.config.train_config import TrainConfig
 from trainer.monitoring.chart_specs import LEARNING, OPTIMIZATION, speed_charts, synthesis_charts
@@ -42,10 +42,8 @@ def write_page(page: str, *, run: Path) -> None:
         UserError: the disk is full or fails.
     """
     path = run / "summary.html"
-    try:
+    with writing(path, advice="make room"):
         write_bytes(path, page.encode())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
 
 
 def render_html(run: Path) -> str:
@@ -138,13 +136,12 @@ def _dataset(files: RunFiles) -> dict[str, str | None]:
     report = Path(path) / "report.html" if path else None
     link = os.path.relpath(report, files.root.absolute()) if report and report.is_file() else None
     contract = files.description.get("contract") or {}
-    features, tokenizer = contract.get("features") or {}, contract.get("tokenizer") or {}
+    features = contract.get("features") or {}
     return {
         "path": path,
         "link": link,
         "features": features.get("name"),
         "mel_dtype": contract.get("mel_dtype"),
-        "tokenizer": tokenizer.get("location"),
     }
 
 

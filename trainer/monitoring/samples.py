@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shared.errors import UserError
+from shared.errors import writing
 from shared.files import write_bytes
 
 
@@ -49,10 +49,8 @@ def write_samples(samples: Samples, *, run: Path) -> None:
     arrays = {f"{number}/{name}": value for number, one in enumerate(samples.all) for name, value in _to_arrays(one)}
     buffer, path = io.BytesIO(), run / "samples.npz"
     np.savez_compressed(buffer, step=samples.step, rate_hz=samples.rate_hz, count=len(samples.all), **arrays)  # type: ignore[arg-type]
-    try:
+    with writing(path, advice="make room"):
         write_bytes(path, buffer.getvalue())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
 
 
 def read_samples(run: Path) -> Samples | None:

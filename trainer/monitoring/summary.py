@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pydantic
 
-from shared.errors import UserError
+from shared.errors import writing
 from shared.files import write_json
 from trainer.monitoring.gpu_stats import GpuStats
 from trainer.monitoring.step_timer import ExcludedTime
@@ -81,10 +81,8 @@ def write_summary(summary: Summary, *, run: Path) -> None:
         UserError: the disk is full or fails.
     """
     path = run / "summary.json"
-    try:
+    with writing(path, advice="make room"):
         write_json(path, summary)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
 
 
 def _duration(seconds: float) -> str:

@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from shared.files import file_sha256
 from trainer.platform.visible_gpus import GpuModel
 
 MAX_PROGRAMS = 64  # of a folder; the oldest ones are deleted
@@ -98,7 +99,7 @@ def keep_programs(own: Path) -> None:
             target = own.parent / path.name
             checksum = own / f"{path.name}{CHECKSUM}"
             if not target.exists():
-                checksum.write_text(_sha256(path), encoding="ascii")
+                checksum.write_text(file_sha256(path), encoding="ascii")
                 os.link(path, target)
                 checksum.replace(target.with_name(checksum.name))
 
@@ -128,7 +129,7 @@ def _whole_programs(folder: Path) -> list[Path]:
 
 def _has_right_checksum(path: Path) -> bool:
     checksum = path.with_name(f"{path.name}{CHECKSUM}")
-    return checksum.is_file() and checksum.read_bytes() == _sha256(path).encode()
+    return checksum.is_file() and checksum.read_bytes() == file_sha256(path).encode()
 
 
 def _delete(paths: Iterable[Path]) -> None:
@@ -138,8 +139,3 @@ def _delete(paths: Iterable[Path]) -> None:
                 path.unlink()
             elif time.time() - path.stat().st_mtime > LEFTOVER_S:
                 shutil.rmtree(path)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

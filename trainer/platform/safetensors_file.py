@@ -11,7 +11,7 @@ import pydantic
 import safetensors
 import safetensors.numpy
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import write_bytes
 
 Metadata = TypeVar("Metadata", bound=pydantic.BaseModel)
@@ -23,11 +23,9 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], *, metadata: di
     Raises:
         UserError: the file cannot be written.
     """
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, safetensors.numpy.save(dict(tensors), metadata))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def read_tensors(

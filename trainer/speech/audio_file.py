@@ -13,7 +13,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import new_file, write_bytes
 
 
@@ -99,13 +99,11 @@ def write_audio(path: Path, blocks: Iterable[np.ndarray], *, rate_hz: int) -> No
     """
     form = FORMATS[_format_of(path)]
     file_rate_hz = form.rate_hz or rate_hz
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file, _open(file, form, rate_hz=file_rate_hz) as audio:
             for block in _resampled(blocks, rate_hz=rate_hz, to_hz=file_rate_hz):
                 audio.write(block)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def encode_wav(samples: np.ndarray, *, rate_hz: int) -> bytes:
@@ -215,8 +213,6 @@ def write_array(path: Path, array: np.ndarray) -> None:
     """
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, buffer.getvalue())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error

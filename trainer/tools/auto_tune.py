@@ -13,7 +13,7 @@ from typing import Any
 import pydantic
 
 from shared.config import Document
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import write_json
 from trainer.config.presets import merged
 from trainer.tools.tune import Tuned, Tuner, leaves, nested
@@ -61,11 +61,9 @@ def _keep(tuned: Tuned, *, path: Path, log: Callable[[str], object]) -> Tuning:
     settings = {one.key: one.value for one in tuned.choices}
     reasons = {one.key: one.reason for one in tuned.choices}
     tuning = Tuning(machine=tuned.machine, settings=settings, reasons=reasons)
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, tuning)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
     return tuning
 
 

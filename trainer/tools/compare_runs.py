@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from shared.errors import UserError
+from shared.errors import writing
 from shared.files import write_bytes
 from trainer.monitoring.chart_specs import LEARNING, OPTIMIZATION, VOCODER_LEARNING, speed_charts, synthesis_charts
 from trainer.monitoring.html_report import headline, load_template
@@ -50,10 +50,8 @@ def write_comparison(comparison: RunComparison, *, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    try:
+    with writing(path, advice="expected an HTML file in a folder"):
         write_bytes(path, render_comparison(comparison).encode())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); expected an HTML file in a folder") from error
 
 
 def render_comparison(comparison: RunComparison) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
+from shared.files import file_sha256
 from trainer.vocoder.official_config import find_config, read_config
 from trainer.vocoder.official_weights import generator_weights
 from trainer.vocoder.torch_file import read_torch_weights
@@ -40,13 +40,8 @@ def convert_vocoder(checkpoint: Path, *, config: Path | None, out: Path, licence
         described.generator,
         features=described.features,
         source=checkpoint.name,
-        source_sha256=_sha256(checkpoint),
+        source_sha256=file_sha256(checkpoint),
         licence=licence or UNKNOWN_LICENCE,
     )
     write_vocoder(out, generator, info=info)
     return Converted(info, generator.count_params())
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

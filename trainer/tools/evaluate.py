@@ -17,7 +17,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from rich.table import Table
 
 from shared.dataset import Dataset, contract_differences
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import write_json
 from shared.locks import read_lock
 from shared.vocabulary import Vocabulary
@@ -195,10 +195,8 @@ def write_eval_result(result: EvalResult, *, run: Path, data: str) -> None:
     figures = {group: with_null(values) for group, values in (("losses", result.losses), ("spoken", result.spoken))}
     facts: dict[str, object] = {"checkpoint": saved.path.name, "step": saved.step, "data": data}
     facts |= {"split": result.split, "clips": result.clips}
-    try:
+    with writing(path, advice="the metrics are printed above"):
         write_json(path, {**facts, **figures})
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); the metrics are printed above") from error
 
 
 def eval_table(result: EvalResult) -> Table:

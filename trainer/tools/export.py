@@ -18,7 +18,7 @@ import numpy as np
 import safetensors.numpy
 import tensorflow as tf
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import fsync_path, remove_tree, temporary_files_of, temporary_path, write_bytes, write_json
 from trainer.checkpoint.checkpoint import find_checkpoint, has_ema_weights, named_variables
 from trainer.checkpoint.checkpoint_files import CheckpointFile
@@ -68,7 +68,7 @@ def export_run(
         "max_tokens": max_tokens,
         "max_steps": steps,
     }
-    try:
+    with writing(out, advice="expected a folder for the export"):
         _check_replaceable(out)
         log(f"writing {saved}: the graph of a large model takes minutes")
         with _new_folder(out) as folder:
@@ -87,8 +87,6 @@ def export_run(
                 {**info.model_dump(mode="json", include={"contract", "lengths", "paces"}), **config}
                 | {"model": info.config.model.model_dump(mode="json")},
             )
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror}); expected a folder for the export") from error
     return ExportResult(saved, sum(array.size for array in weights.values()))
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from trainer.data.inspection import Inspection
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -38,10 +38,8 @@ def write_plot(inspection: Inspection, *, path: Path, title: str) -> None:
     _draw_lengths(figure.add_subplot(grid[:, 0]), inspection)
     _draw_buckets(figure.add_subplot(grid[0, 1]), inspection)
     _draw_cost_by_bucket_count(figure.add_subplot(grid[1, 1]), inspection)
-    try:
+    with writing(path, advice="choose another file for the plot"):
         figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); choose another file for the plot") from error
 
 
 def _draw_lengths(axes: Axes, inspection: Inspection) -> None:

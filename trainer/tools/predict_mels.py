@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shared.dataset import Dataset
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import file_sha256, new_file, write_json
 from shared.layout import TRAINING_SPLITS
 from shared.locks import read_lock
@@ -96,11 +96,9 @@ def _begin(out: Path, *, state: PredictedMelsInfo) -> None:
             raise UserError(f"{out}: holds {held}; choose another folder, or remove this one")
     elif out.is_dir() and any(out.iterdir()):
         raise UserError(f"{out}: not empty, and no predicted mels; choose a new folder")
-    try:
+    with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         write_json(out / STATE, state)
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror})") from error
 
 
 def _predicted(

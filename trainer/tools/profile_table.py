@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import write_json
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_count import format_seconds
@@ -98,10 +98,8 @@ def write_profile(profile: Profile, *, config: TrainConfig, data: str, out: Path
     facts |= {name: getattr(profile, name) for name in names}
     costs = {"compile_s": profile.compile_s, "frames_s": profile.frames_s}
     shapes = [one.bucket._asdict() | dict(list(one._asdict().items())[1:]) for one in profile.shapes]
-    try:
+    with writing(path, advice="the measurements are printed above"):
         write_json(path, {**facts, "costs": costs, "shapes": shapes})
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); the measurements are printed above") from error
 
 
 def make_output_folder(out: Path, *, data: Path) -> None:

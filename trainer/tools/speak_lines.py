@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import write_bytes
 from shared.messages import counted, first_few
 from trainer.speech.lines import Line
@@ -79,7 +79,7 @@ class LinesSpeaker:
             UserError: a text cannot be spoken, or the folder cannot be written.
         """
         tasks = [self._task(line, language=language, suffix=suffix) for line in lines]
-        with translate_disk_errors(self._out):
+        with writing(self._out, advice="run the same command again"):
             self._out.mkdir(parents=True, exist_ok=True)
             rows = read_manifest(self._out)
             left = [task for task in tasks if not self._is_done(task, rows.get(task.line.id))]
@@ -181,15 +181,6 @@ def _digest(voice: Voice | None) -> str:
 
 def _encoded(row: Row) -> bytes:
     return f"{json.dumps(row, ensure_ascii=False)}\n".encode()
-
-
-@contextlib.contextmanager
-def translate_disk_errors(folder: Path) -> Iterator[None]:
-    """Raises UserError if the folder cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror}); run the same command again") from error
 
 
 def result_lines(result: LinesResult, *, out: Path) -> Iterator[str]:

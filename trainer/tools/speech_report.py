@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from shared.errors import UserError
+from shared.errors import writing
 from shared.files import write_bytes, write_json
 from trainer.evaluation.eval_clips import Row
 from trainer.evaluation.group_figures import Figures, summarise_groups
@@ -44,7 +44,7 @@ def write_clips(
     rows: list[Row] = []
     worst: list[tuple[tuple[float, ...], int, EvaluatedClip]] = []
     others: list[EvaluatedClip] = []
-    try:
+    with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         with (out / "clips.jsonl").open("w", encoding="utf-8", buffering=1) as file:
             bar = Progress(console=Console(stderr=True), transient=True)
@@ -56,8 +56,6 @@ def write_clips(
                     if len(worst) > shown:
                         others.append(heapq.heappop(worst)[2])
                         others = heapq.nsmallest(shown, others, key=lambda clip: clip.clip.utterance_id)
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror})") from error
     return summarise_groups(rows), Shown([one for _, _, one in sorted(worst, reverse=True)], others)
 
 
@@ -140,11 +138,9 @@ def write_report(groups: dict[str, dict[str, Figures]], shown: Shown, *, facts: 
         worst=[_clip(one, rate_hz=rate_hz) for one in shown.worst],
         others=[_clip(one, rate_hz=rate_hz) for one in shown.others],
     )
-    try:
+    with writing(out):
         write_json(out / "summary.json", {**facts._asdict(), **groups})
         write_bytes(out / "index.html", page.encode())
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror})") from error
 
 
 class GroupTable(NamedTuple):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shared.errors import UserError
+from shared.errors import UserError, writing
 from shared.files import write_bytes
 
 
@@ -27,12 +27,8 @@ class IncidentLog:
         if row in self._rows:
             return
         self._rows.append(row)
-        try:
+        with writing(self._path, advice="free disk space and run the same command again"):
             write_bytes(self._path, "".join(f"{one}\n" for one in self._rows).encode(errors="surrogateescape"))
-        except OSError as error:
-            raise UserError(
-                f"{self._path}: cannot be written ({error.strerror}); free disk space and run the same command again"
-            ) from error
 
     def _read_rows(self) -> list[str]:
         """Return the existing rows; bytes that are not UTF-8 are preserved."""
