@@ -29,6 +29,7 @@ def generators() -> dict[str, Callable[[], str]]:
         "features": tables.features,
         "commands": tables.commands,
         "make targets": tables.make_targets,
+        "status": tables.status,
         "data settings": lambda: reference(BuildConfig),
         "training settings": lambda: reference(TrainConfig),
         "vocoder settings": lambda: reference(VocoderTrainConfig),

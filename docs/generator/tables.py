@@ -1,4 +1,4 @@
-"""Tables of the site that are generated from the code: corpora, checks, record fields, mels, commands, make targets."""
+"""Tables of the site: corpora, checks, records, mels, commands, make targets from the code; the README's status."""
 
 from __future__ import annotations
 
@@ -159,3 +159,11 @@ def make_targets() -> str:
     rows = re.findall(r"^([a-z-]+):.*?## (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     lines = [f"| `make {name}` | {meaning.replace('|', chr(92) + '|')} |" for name, meaning in rows]
     return "\n".join(["| target | what it does |", "|---|---|", *lines])
+
+
+def status() -> str:
+    """The README's table of what is tested and what is not; its links are from the folder `docs`."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.search(r"^\| Part \| Status \|\n(?:\|.*\n)+", readme, re.MULTILINE)
+    assert rows is not None
+    return rows[0].replace("](docs/", "](").rstrip()

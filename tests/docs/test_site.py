@@ -38,7 +38,7 @@ def copy(tmp_path: Path) -> Path:
     """The site's sources, with links to the code that the generated parts come from."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
-    for name in ("Makefile", "pipelines", "preprocess", "shared", "trainer"):
+    for name in ("Makefile", "README.md", "pipelines", "preprocess", "shared", "trainer"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 
