@@ -6,11 +6,13 @@ import collections
 import dataclasses
 import hashlib
 import json
+import pickle
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -82,6 +84,14 @@ def test_the_memory_of_that_process_is_limited() -> None:
     program = "import numpy as np; from preprocess import isolated; isolated.limit_memory(); np.empty(5 << 30, np.int8)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "MemoryError" in answer.stderr
+
+
+@pytest.mark.slow
+def test_that_process_ends_although_nobody_waits_for_it() -> None:
+    program = "from preprocess import isolated; isolated.MAX_PREPARATION_S = isolated.ALONE_S = 0.2; isolated.main()"
+    given = pickle.dumps((time.sleep, 3600))
+    ended = subprocess.run([sys.executable, "-c", program], input=given, capture_output=True, timeout=60, check=False)
+    assert ended.returncode == -signal.SIGALRM
 
 
 class Prepare:
