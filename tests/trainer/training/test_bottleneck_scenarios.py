@@ -38,6 +38,12 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def many_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample in shards of few clips, which as many readers read at once; a large corpus has as many blocks."""
+    return build_sample(tmp_path_factory.mktemp("many") / "data", "utterances_per_shard=2")
+
+
+@pytest.fixture(scope="module")
 def without_mels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wavs of the sample without stored mels, which are computed while the model trains; it has mp3s too."""
     return build_sample(tmp_path_factory.mktemp("online") / "data", "mel_dtype=none", "max_rejected_fraction=1")
@@ -103,11 +109,11 @@ def test_mels_computed_too_slowly_are_named_until_they_are_stored(
 
 
 @pytest.mark.soak
-def test_storage_that_answers_late_is_named_until_several_reads_wait_at_once(sample: Path, tmp_path: Path) -> None:
+def test_storage_that_answers_late_is_named_until_several_reads_wait_at_once(many_shards: Path, tmp_path: Path) -> None:
     slowly = {"PYTHONPATH": SLOW_STORAGE}
-    one, many = ({"input.num_parallel_reads": reads, "input.chunk_bytes": 4_000_000} for reads in (1, 32))
-    assert "input" in verdicts(sample, run=tmp_path / "limited", settings=one, environment=slowly)
-    assert "input" not in verdicts(sample, run=tmp_path / "remedied", settings=many, environment=slowly)
+    one, many = ({"input.num_parallel_reads": reads} for reads in (1, 32))
+    assert "input" in verdicts(many_shards, run=tmp_path / "limited", settings=one, environment=slowly)
+    assert "input" not in verdicts(many_shards, run=tmp_path / "remedied", settings=many, environment=slowly)
 
 
 @contextlib.contextmanager
