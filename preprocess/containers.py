@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 # FFmpeg's name of a demuxer: where the files that it reads have which bytes; aac is recognised by its frames
 DEMUXERS = {
-    "mov": (4, b"ftyp"),  # mp4, m4a, 3gp
     "matroska": (0, b"\x1a\x45\xdf\xa3"),  # webm, mka
     "asf": (0, bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")),  # wma
     "amr": (0, b"#!AMR"),
+    "mov": (4, b"ftyp"),  # mp4, m4a, 3gp; last, since another start may be before these bytes
 }
 _CALLED = {"mov": "m4a or mp4", "matroska": "webm or mka", "asf": "wma", "amr": "amr", "aac": "aac"}
 CODECS = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from preprocess.audio import Signal, decode_audio
@@ -236,6 +236,7 @@ def test_without_pyav_the_message_says_what_to_install(monkeypatch: pytest.Monke
 
 
 @given(st.sampled_from(sorted(DEMUXERS)), st.binary(max_size=400))
+@example("matroska", b"ftyp")
 @settings(max_examples=60)
 def test_arbitrary_bytes_behind_a_start_are_rejected(demuxer: str, rest: bytes) -> None:
     start, expected = DEMUXERS[demuxer]

@@ -163,7 +163,7 @@ def test_the_dry_run_estimates_the_build(data: Path, reference: Path, command: C
         hours = sum(row["duration_s"] for row in measured) / 3600
         assert (source.utterances, source.shards) == (built.read, len(built.shards))
         assert source.hours == pytest.approx(hours, abs=4 * source.hours_error + 0.01 * hours)
-        assert source.bytes == pytest.approx(sum(shard.bytes for shard in built.shards), rel=0.35)
+        assert source.size_bytes == pytest.approx(sum(shard.bytes for shard in built.shards), rel=0.35)
     outcome = command("build", CONFIG, *overrides(reference), "--data", str(tmp_path / "none"), "--plan")
     assert outcome.code == 0
     assert "total: 148 clips" in outcome.out
