@@ -21,7 +21,7 @@ from preprocess.utterance import Rejected, Utterance
 
 # An utterance takes milliseconds, or 3 s where the disk fails; a longer one does not end.
 MAX_PREPARATION_S = 300.0
-ALONE_S = 30.0  # for which a process prepares on, after the one that waits for it should have ended it
+GRACE_S = 30.0  # a process whose worker was killed ends itself this long after the worker should have ended it
 MAX_MEMORY_BYTES = 4 << 30  # beside the libraries; the largest recording that is decoded takes half of it
 _OUT_OF_MEMORY_CODE = 3
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
@@ -71,7 +71,7 @@ def main() -> None:
 
     The process that waits for this one may be killed: this one ends by a signal then, also inside a decoder.
     """
-    signal.setitimer(signal.ITIMER_REAL, MAX_PREPARATION_S + ALONE_S)
+    signal.setitimer(signal.ITIMER_REAL, MAX_PREPARATION_S + GRACE_S)
     prepare, utterance = pickle.load(sys.stdin.buffer)
     limit_memory()
     try:

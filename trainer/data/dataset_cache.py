@@ -15,11 +15,10 @@ import contextlib
 import errno
 import fcntl
 import hashlib
-import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ from shared.files import (
 from shared.messages import counted
 from shared.publication import read_checksums
 from trainer.data.remote_dataset import SUCCESS, RemoteDataset, translate_store_errors
+from trainer.platform.user_cache import user_cache_folder
 
 EXPECTED = "_EXPECTED"
 PARALLEL_FILES = 8
@@ -70,7 +70,7 @@ def local_dataset(data: str, *, log: Log) -> Path:
 
 def datasets_folder() -> Path:
     """The folder of the copies."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts" / "datasets"
+    return user_cache_folder() / "datasets"
 
 
 class DatasetCopier:
@@ -78,6 +78,7 @@ class DatasetCopier:
 
     def __init__(self, remote: RemoteDataset, *, folder: Path, log: Log):
         self._remote, self._folder, self._log = remote, folder, log
+        self._checksums = remote.checksums
         self._elsewhere = _files_of_other_versions(folder)
         self._stopped = threading.Event()
 
@@ -88,26 +89,26 @@ class DatasetCopier:
             UserError: see `local_dataset`.
         """
         write_bytes(self._folder / EXPECTED, self._remote.success)
-        checksums = self._remote.checksums
-        for name in checksums:
-            (self._folder / name).parent.mkdir(exist_ok=True)
+        folders = {(self._folder / name).parent for name in self._checksums} | {self._folder}
+        for folder in folders:
+            folder.mkdir(exist_ok=True)
         with ThreadPoolExecutor(PARALLEL_FILES) as pool:
             try:
-                self._copy_absent(checksums, pool=pool)
+                self._copy_absent(pool)
             except BaseException:
                 self._stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        for folder in {(self._folder / name).parent for name in checksums} | {self._folder}:
+        for folder in folders:
             fsync_path(folder)
         (self._folder / EXPECTED).replace(self._folder / SUCCESS)
         fsync_path(self._folder)
 
-    def _copy_absent(self, checksums: Mapping[str, str], *, pool: ThreadPoolExecutor) -> None:
-        url = self._remote.url
+    def _copy_absent(self, pool: ThreadPoolExecutor) -> None:
+        url, checksums = self._remote.url, self._checksums
         self._log(f"{url}: {counted(len(checksums), 'file')}, looking for them in {self._folder.parent}")
         found = pool.map(self._is_here, checksums, checksums.values())
-        absent = {name: sha256 for (name, sha256), here in zip(checksums.items(), found, strict=True) if not here}
+        absent = [name for name, here in zip(checksums, found, strict=True) if not here]
         if not absent:
             return
         with translate_store_errors(url):
@@ -157,9 +158,9 @@ class DatasetCopier:
                 file.write(chunk)
                 digest.update(chunk)
                 advance(len(chunk))
-            if digest.hexdigest() != (expected := self._remote.checksums[name]):
+            if digest.hexdigest() != (expected := self._checksums[name]):
                 found = f"{self._remote.url}/{name}: not the file that {SUCCESS} states: sha256 {digest.hexdigest()}"
-                raise UserError(f"{found}, expected {expected}; if the dataset was published anew meanwhile, run again")
+                raise UserError(f"{found}, expected {expected}; run again: a build may have published another version")
 
     def _check_space(self, size_bytes: int) -> None:
         free_bytes = shutil.disk_usage(self._folder).free

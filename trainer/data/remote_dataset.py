@@ -9,17 +9,18 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shared.errors import UserError
 from shared.files import CHUNK_BYTES, bytes_sha256
-from shared.layout import is_dataset_file
+from shared.layout import Layout, is_dataset_file
 from shared.publication import parse_checksums
 
 if TYPE_CHECKING:
     import fsspec
 
-SUCCESS, JOURNAL = "_SUCCESS", ".publication.json"
+SUCCESS, JOURNAL = (path.name for path in (Layout(Path()).success, Layout(Path()).journal))
 MAX_SUCCESS_BYTES = 1 << 28  # 450,000 shards
 MAX_REASON_CHARACTERS = 300
 SILENCE_S = 60.0  # of a web server, at most; the whole of a file may take any time

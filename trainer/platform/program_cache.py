@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from shared.files import file_sha256
+from trainer.platform.user_cache import user_cache_folder
 from trainer.platform.visible_gpus import GpuModel
 
 MAX_PROGRAMS = 64  # of a folder; the oldest ones are deleted
@@ -35,11 +36,10 @@ CHECKSUM, PROCESS = ".sha256", "process-"
 
 def cache_folder(gpu: GpuModel | None = None) -> Path:
     """The folder of the programs that this processor and this GPU can run with these flags."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     version, flags = importlib.metadata.version("tensorflow"), os.environ.get("XLA_FLAGS", "")
     identity = (version, *_processor(), *_of_gpu(gpu), flags)
     key = hashlib.blake2b("\n".join(identity).encode(), digest_size=12).hexdigest()
-    return root / "myxtts" / "programs" / key
+    return user_cache_folder() / "programs" / key
 
 
 def _of_gpu(gpu: GpuModel | None) -> tuple[str, ...]:

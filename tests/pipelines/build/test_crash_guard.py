@@ -88,7 +88,7 @@ def test_the_memory_of_that_process_is_limited() -> None:
 
 @pytest.mark.slow
 def test_that_process_ends_although_nobody_waits_for_it() -> None:
-    program = "from preprocess import isolated; isolated.MAX_PREPARATION_S = isolated.ALONE_S = 0.2; isolated.main()"
+    program = "from preprocess import isolated; isolated.MAX_PREPARATION_S = isolated.GRACE_S = 0.2; isolated.main()"
     given = pickle.dumps((time.sleep, 3600))
     ended = subprocess.run([sys.executable, "-c", program], input=given, capture_output=True, timeout=60, check=False)
     assert ended.returncode == -signal.SIGALRM
