@@ -101,6 +101,7 @@ def config_document(config: BuildConfig) -> bytes:
     _drop_unchanged(values, text_normalizer=None, waveform_dtype=NO_WAVEFORM, test_fraction=0.0, held_out_for_test=None)
     for source in values["sources"].values():
         _drop_unchanged(source, license=None, include=None, exclude=None, scores={}, official_splits=False)
+        _drop_unchanged(source, custom_columns=[])
         _drop_unchanged(source.get("columns", {}), start=None, end=None, duration=None, split=None)
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 
+NO_CUSTOM = "{}"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Utterance:
@@ -15,6 +17,7 @@ class Utterance:
     text: str
     language: str  # FLORES-200
     speaker: str  # source/name
+    custom: str = NO_CUSTOM  # a JSON object: the further columns of the metadata that the config asks for
     split: str = dataclasses.field(default="", repr=False)  # to which the corpus assigns it; empty: none stated
 
 

@@ -50,6 +50,7 @@ _MEASURED = {
     "snr_db": _NUMBER,
     "bandwidth_hz": _NUMBER,
     "audio_hash": _TEXT,
+    "custom": _TEXT,  # a JSON object: further columns of the corpus' metadata
 }
 
 # Measured by comparison with the other utterances of the corpus.

@@ -19,7 +19,7 @@ def input_state(element: Element) -> bytes:
     The recording is not read. Its state changes if the file is written, replaced or made unreadable.
     """
     if isinstance(element, Utterance):
-        facts = (element.id, element.audio_path, element.text, element.language, element.speaker)
+        facts = (element.id, element.audio_path, element.text, element.language, element.speaker, element.custom)
         document = "\0".join((*facts, _file_state(containing_file(element.audio_path))))
     else:
         document = repr(element)

@@ -29,7 +29,7 @@ RUN_ROWS, RUN_CHARACTERS = 1 << 18, 1 << 26
 GROUP_ROWS = 1 << 10
 
 KEY = "key"
-_TEXTS = ("id", "audio_path", "language", "text", "speaker", "stage", "reason", "message")
+_TEXTS = ("id", "audio_path", "language", "text", "speaker", "custom", "stage", "reason", "message")
 _SCHEMA = pa.schema([(KEY, pa.binary(KEY_BITS // 8)), *((name, pa.string()) for name in _TEXTS)])
 
 
@@ -125,6 +125,7 @@ def _element(row: dict) -> Element:
             text=row["text"],
             language=row["language"],
             speaker=row["speaker"],
+            custom=row["custom"],
         )
     return Rejection(
         id=row["id"],

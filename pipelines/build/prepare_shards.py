@@ -200,6 +200,7 @@ def _row(utterance: Element, prepared: PreparedUtterance) -> dict[str, Any]:
         "speaker": utterance.speaker,
         "original_text": utterance.text,
         "audio_path": utterance.audio_path,
+        "custom": utterance.custom,
         **prepared.manifest_columns(),
     }
 

@@ -55,7 +55,7 @@ class Candidates:
                 before = (row["original_text"], row["language"], row["speaker"])
                 now = (utterance.text, utterance.language, utterance.speaker)
                 if before == now and self._sha256(utterance) == row["audio_sha256"]:
-                    yield row | {"audio_path": utterance.audio_path, STATE: state}
+                    yield row | {"audio_path": utterance.audio_path, "custom": utterance.custom, STATE: state}
 
 
 class OlderUtterances:

@@ -37,6 +37,7 @@ CHANGE_KINDS = (
     ChangeKind("text", "changed texts", ("original_text", "text")),
     ChangeKind("language", "changed languages", ("language",)),
     ChangeKind("speaker", "changed speakers", ("speaker",)),
+    ChangeKind("custom", "changed custom columns", ("custom",)),
     ChangeKind("audio", "changed audio files, by sha256", ("audio_path", "audio_sha256")),
     ChangeKind("path", "changed audio paths", ("audio_path",)),
     ChangeKind("tokens", "changed tokens", ()),
@@ -110,7 +111,12 @@ def _pairwise(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, ranks: tuple[
 
 def _recorded(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> Changes:
     """Changes that only two records can have."""
-    columns_of = {"text": ("original_text", "text"), "speaker": ("speaker",), "audio": ("audio_sha256",)}
+    columns_of = {
+        "text": ("original_text", "text"),
+        "speaker": ("speaker",),
+        "custom": ("custom",),
+        "audio": ("audio_sha256",),
+    }
     return {
         name: _two_sided(rows_a, rows_b, pairs.where(_differ(rows_a, rows_b, pairs, columns)), kind=name)
         for name, columns in columns_of.items()

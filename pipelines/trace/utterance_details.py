@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import pydantic
@@ -12,7 +13,7 @@ from pipelines.tables.load import KEPT, WITH_RECORD
 from pipelines.trace.lookup import Row
 from preprocess.audio_file import hash_recording, read_fault
 from preprocess.checks import ALL_BOUNDS
-from preprocess.utterance import Reason, Rejected
+from preprocess.utterance import NO_CUSTOM, Reason, Rejected
 from shared.dataset import Contract, Dataset, DatasetInfo
 from shared.layout import ShardName
 from shared.records import decode, mel_rows
@@ -26,7 +27,7 @@ VALID = "valid"
 # Columns that have fields of their own.
 _ELSEWHERE = {
     *("split", "shard", "index", "offset_bytes", "length_bytes", "utterance_id", "language", "speaker"),
-    *("text", "original_text", "audio_path", "audio_sha256"),
+    *("text", "original_text", "audio_path", "audio_sha256", "custom"),
 }
 
 
@@ -73,6 +74,7 @@ class UtteranceDetails(_Frozen):
     text: str | None
     tokens: list[tuple[int, str]]  # (NLLB id, piece)
     measures: dict[str, str | int | float | bool]
+    custom: dict[str, str | int | float | bool | None]  # further columns of the corpus' metadata
     contract: Contract
     fingerprint: str
     reproduction: str | None = None  # result of `--reproduce`
@@ -103,6 +105,7 @@ def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails
         text=row["text"],
         tokens=_pieces(payload, dataset=dataset) if payload else [],
         measures={name: row[name] for name in MANIFEST.names if name not in _ELSEWHERE and row[name] is not None},
+        custom=json.loads(row["custom"] or NO_CUSTOM),
         contract=info.contract,
         fingerprint=info.fingerprint,
     ), payload

@@ -17,6 +17,7 @@ from preprocess.corpora.aishell3 import AISHELL3
 from preprocess.corpora.cml_tts import CMLTTS
 from preprocess.corpora.common_voice import CommonVoice
 from preprocess.corpora.css10 import CSS10
+from preprocess.corpora.custom_columns import CustomColumnsConfig, check_custom_columns
 from preprocess.corpora.emilia import Emilia
 from preprocess.corpora.folder import Folder
 from preprocess.corpora.hui import HUI
@@ -83,10 +84,14 @@ def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Reje
 
     Raises:
         UserError: the corpus is not found at its root, a list of ids or a table of scores cannot be read, or an
-            utterance's path names no split where the config asks for the corpus' own ones.
+            utterance's path names no split where the config asks for the corpus' own ones, or no utterance has one of
+            the custom columns.
     """
     if not source.root.is_dir():
         message = f"sources.{name}.root: no such directory {source.root}{cwd_hint(source.root)}"
         raise UserError(f"{message}; expected the folder of the corpus")
-    selected = select(source.utterances(name=name), source=source, name=name)
+    elements = source.utterances(name=name)
+    if isinstance(source, CustomColumnsConfig):
+        elements = check_custom_columns(elements, source=source, name=name)
+    selected = select(elements, source=source, name=name)
     return with_official_splits(selected, source=source, name=name) if source.official_splits else selected

@@ -18,8 +18,9 @@ from typing import Literal, Self
 
 import pydantic
 
+from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.metadata import cells_by_column, parse_csv_line, parse_lines, read_columns
-from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance, row_language
+from preprocess.corpora.source import audio_path, find_file, make_utterance, row_language
 from preprocess.utterance import Rejection, Utterance
 
 REQUIRED = ("client_id", "path", "sentence")
@@ -27,7 +28,7 @@ ALL_CLIPS = "validated.tsv"
 SPLIT_LISTS = {"train.tsv": "train", "dev.tsv": "validation", "test.tsv": "test"}
 
 
-class CommonVoice(SourceConfig):
+class CommonVoice(CustomColumnsConfig):
     """Reads Common Voice: every row of one list, or of the three lists of its splits."""
 
     reader: Literal["common_voice"]
@@ -47,7 +48,7 @@ class CommonVoice(SourceConfig):
             yield from self._rows(path, name=name, split=SPLIT_LISTS[list_name] if self.official_splits else "")
 
     def _rows(self, path: Path, *, name: str, split: str) -> Iterator[Utterance | Rejection]:
-        columns = read_columns(path, separator="\t", required=REQUIRED)
+        columns = read_columns(path, separator="\t", required=(*REQUIRED, *self.custom_columns))
         is_quoted = "accent" in columns and "variant" not in columns
         language = self.language or ""
         if not language and "locale" not in columns:
@@ -65,6 +66,7 @@ class CommonVoice(SourceConfig):
                 language=language or row_language(row.get("locale", "")),
                 speaker=self.speaker or row["client_id"][:16],
                 split=split,
+                custom=self.custom(row),
             )
 
         return parse_lines(path, root=self.root, name=name, language=language, parse=parse, header=True)

@@ -16,10 +16,11 @@ from typing import Literal
 
 import pydantic
 
+from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.folders import walk
 from preprocess.corpora.json_rows import json_object, parsed
 from preprocess.corpora.sidecar import NamedFile, audio_files, files_with_suffix, read_pairs
-from preprocess.corpora.source import SourceConfig, audio_path, corpus_not_found, make_utterance, row_language
+from preprocess.corpora.source import audio_path, corpus_not_found, make_utterance, row_language
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
 
@@ -29,7 +30,7 @@ class _Description(pydantic.BaseModel):
     language: str | None = None
 
 
-class Emilia(SourceConfig):
+class Emilia(CustomColumnsConfig):
     """Reads a folder: every audio file below root with the JSON file of its name."""
 
     reader: Literal["emilia"]
@@ -51,7 +52,8 @@ class Emilia(SourceConfig):
             raise corpus_not_found([self.root / "**" / "*.mp3"], name=name, reader="emilia")
 
     def _utterance(self, file: NamedFile, text: str, *, name: str) -> Utterance:
-        described, folder = parsed(_Description, json_object(text)), file.path.parent
+        values, folder = json_object(text), file.path.parent
+        described = parsed(_Description, values)
         speaker = self.speaker or ("" if described.speaker is None else str(described.speaker))
         if not speaker:
             raise Rejected(Reason.BAD_METADATA_ROW, "no speaker")
@@ -62,4 +64,5 @@ class Emilia(SourceConfig):
             text=described.text.strip(),
             language=self.language or row_language(described.language or ""),
             speaker=speaker,
+            custom=self.custom(values),
         )

@@ -10,6 +10,7 @@ of the cut, or of the supervision where the cut has several. Rejected are cuts t
 several channels, or transform the sound, and supervisions that the cut holds only a part of;
 `CutSet.save_audios` makes recordings of such cuts.
 Language: configured, else the supervision's. Speaker: configured, else the supervision's, else the source's name.
+`custom_columns` are keys of `custom`, of the supervision or else of its cut, and `gender`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any, Literal
 
 import pydantic
 
+from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.json_rows import parsed, read_rows
-from preprocess.corpora.source import SourceConfig, audio_path, below, find_file, make_utterance, row_language
+from preprocess.corpora.source import audio_path, below, find_file, make_utterance, row_language
 from preprocess.parts import part_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
@@ -47,6 +49,8 @@ class _Supervision(pydantic.BaseModel):
     text: str
     language: str | None = None
     speaker: str | int | None = None
+    gender: str | None = None
+    custom: dict[str, Any] | None = None
 
 
 class _Cut(pydantic.BaseModel):
@@ -56,9 +60,10 @@ class _Cut(pydantic.BaseModel):
     duration: pydantic.FiniteFloat
     recording: _Recording
     supervisions: list[_Supervision]
+    custom: dict[str, Any] | None = None
 
 
-class Lhotse(SourceConfig):
+class Lhotse(CustomColumnsConfig):
     """Reads a manifest of cuts, an utterance for each supervision."""
 
     reader: Literal["lhotse"]
@@ -94,7 +99,13 @@ class Lhotse(SourceConfig):
             text=spoken.text,
             language=self.language or row_language(spoken.language or ""),
             speaker=self.speaker or (name if spoken.speaker is None else str(spoken.speaker)),
+            custom=self.custom(_custom_values(cut, spoken)),
         )
+
+
+def _custom_values(cut: _Cut, spoken: _Supervision) -> dict[str, Any]:
+    gender = {} if spoken.gender is None else {"gender": spoken.gender}
+    return {**(cut.custom or {}), **gender, **(spoken.custom or {})}
 
 
 def _checked_source(cut: _Cut) -> str:

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 import pydantic
 
+from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.json_rows import parsed, read_rows
 from preprocess.corpora.source import (
-    SourceConfig,
     audio_path,
     below,
     find_file,
@@ -44,7 +44,7 @@ class _Row(pydantic.BaseModel):
     lang: str | None = None
 
 
-class NeMo(SourceConfig):
+class NeMo(CustomColumnsConfig):
     """Reads a manifest of NeMo: a row for each recording, or part of one."""
 
     reader: Literal["nemo"]
@@ -79,4 +79,5 @@ class NeMo(SourceConfig):
             text=text,
             language=self.language or row_language(row.lang or ""),
             speaker=self.speaker or (name if row.speaker is None else str(row.speaker)),
+            custom=self.custom(values),
         )

@@ -19,11 +19,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from preprocess.corpora.columns import Column
+from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.folders import find_below
 from preprocess.corpora.official_splits import split_of_cell
 from preprocess.corpora.rows import TableRow, cell_text
 from preprocess.corpora.source import (
-    SourceConfig,
     audio_path,
     make_utterance,
     row_language,
@@ -46,7 +46,7 @@ class ParquetColumns(Config):
     split: Column | None = None  # its split: a name with train, dev, val, valid, validation or test, or nothing
 
 
-class Parquet(SourceConfig):
+class Parquet(CustomColumnsConfig):
     """Reads Parquet files that hold recordings, with a row per utterance."""
 
     reader: Literal["parquet"]
@@ -64,7 +64,7 @@ class Parquet(SourceConfig):
         from preprocess.corpora.parquet_rows import read_recording_rows  # with pyarrow, which configs load without
 
         columns = self.columns
-        others = columns.model_dump(exclude_none=True, exclude={"audio"}).values()
+        others = [*columns.model_dump(exclude_none=True, exclude={"audio"}).values(), *self.custom_columns]
         column, rows = read_recording_rows(path, audio=columns.audio, required=[*dict.fromkeys(others)])
         for row in rows:
             try:
@@ -84,6 +84,7 @@ class Parquet(SourceConfig):
             language=language or row_language(cell_text(cells, columns.language or "")),
             speaker=self.speaker or (cell_text(cells, columns.speaker) if columns.speaker else name),
             split=split_of_cell(cell_text(cells, columns.split)) if columns.split else "",
+            custom=self.custom(cells),
         )
 
     def _id(self, number: int, cells: Mapping[str, Any], *, path: Path) -> str:

@@ -14,7 +14,7 @@ import pydantic
 
 from preprocess.corpora.columns import ScoreBounds
 from preprocess.parts import names_a_file
-from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from preprocess.utterance import NO_CUSTOM, Reason, Rejected, Rejection, Utterance
 from shared.config import Config
 from shared.errors import UserError
 from shared.languages import resolve_language
@@ -142,9 +142,21 @@ def _code_of(name: str) -> str | None:
 
 
 def make_utterance(
-    name: str, *, utterance_id: str, audio_path: str, text: str, language: str, speaker: str, split: str = ""
+    name: str,
+    *,
+    utterance_id: str,
+    audio_path: str,
+    text: str,
+    language: str,
+    speaker: str,
+    split: str = "",
+    custom: str = NO_CUSTOM,
 ) -> Utterance:
-    """Make an utterance of source `name`; `split` is the one that the corpus itself states.
+    """Make an utterance of source `name`.
+
+    Args:
+        split: the one that the corpus itself states; empty: none.
+        custom: a JSON object, the further columns that the config asks for.
 
     Raises:
         Rejected: the id or the speaker is empty, unprintable, or leads out of the corpus; the text is too long or not
@@ -154,7 +166,7 @@ def make_utterance(
         _check_name(value, what=what)
     if len(text) > MAX_TEXT_CHARACTERS:
         raise Rejected(Reason.TEXT_TOO_LONG, f"{len(text)} characters, at most {MAX_TEXT_CHARACTERS}")
-    if _SURROGATE.search(text):
+    if has_surrogate(text):
         raise Rejected(Reason.BAD_METADATA_ROW, "half of a surrogate pair in the text")
     return Utterance(
         id=f"{name}/{utterance_id}",
@@ -163,7 +175,13 @@ def make_utterance(
         language=language,
         speaker=f"{name}/{speaker}",
         split=split,
+        custom=custom,
     )
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether a text has half of a surrogate pair, which no file of UTF-8 can hold."""
+    return _SURROGATE.search(text) is not None
 
 
 def _check_name(value: str, *, what: str) -> None:

@@ -24,10 +24,10 @@ from typing import Any, Literal, Self
 import pydantic
 
 from preprocess.corpora.columns import Column
+from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.official_splits import split_of_cell
 from preprocess.corpora.rows import TableRow, cell_text, read_table_rows
 from preprocess.corpora.source import (
-    SourceConfig,
     audio_path,
     find_file,
     make_utterance,
@@ -61,7 +61,7 @@ class Columns(Config):
         return self
 
 
-class Table(SourceConfig):
+class Table(CustomColumnsConfig):
     """Reads one table file with a row per utterance."""
 
     reader: Literal["table"]
@@ -88,7 +88,7 @@ class Table(SourceConfig):
                 yield row_rejection(path, root=self.root, name=name, line=row.number, language=language, error=error)
 
     def _rows(self, path: Path) -> Iterator[TableRow]:
-        required = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
+        required = [*dict.fromkeys([*self.columns.model_dump(exclude_none=True).values(), *self.custom_columns])]
         return read_table_rows(
             path, required=required, separator=self.separator, is_quoted=self.quoted, has_header=self.header
         )
@@ -109,6 +109,7 @@ class Table(SourceConfig):
             language=language or row_language(cell_text(cells, columns.language or "")),
             speaker=self.speaker or (cell_text(cells, columns.speaker) if columns.speaker else name),
             split=split_of_cell(cell_text(cells, columns.split)) if columns.split else "",
+            custom=self.custom(cells),
         )
 
     def _times(self, cells: Mapping[str, Any], *, start: str) -> tuple[float, float]:

@@ -23,12 +23,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal, NamedTuple
 
 from preprocess.audio_formats import AUDIO_SUFFIXES
+from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.folders import find_below
 from preprocess.corpora.json_rows import json_object
 from preprocess.corpora.metadata import decode
 from preprocess.corpora.sidecar import MAX_TEXT_BYTES
 from preprocess.corpora.source import (
-    SourceConfig,
     audio_path,
     make_utterance,
     row_language,
@@ -51,7 +51,7 @@ class TarMember(NamedTuple):
     suffix: str
 
 
-class WebDataset(SourceConfig):
+class WebDataset(CustomColumnsConfig):
     """Reads tars of WebDataset: every key with a recording."""
 
     reader: Literal["webdataset"]
@@ -104,6 +104,7 @@ class WebDataset(SourceConfig):
             text=_value(said, self.text) if text is None else text,
             language=self.language or row_language(_value(said, "language")),
             speaker=self.speaker or _value(said, self.speaker_key) or name,
+            custom=self.custom(said),
         )
 
 

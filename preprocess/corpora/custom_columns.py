@@ -1,0 +1,71 @@
+"""Columns of a corpus' metadata that a dataset keeps in its manifests, such as gender or emotion."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from preprocess.corpora.columns import Column
+from preprocess.corpora.source import SourceConfig, has_surrogate
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from shared.errors import UserError
+
+MAX_CUSTOM_CHARACTERS = 4000  # of the values of one utterance, as JSON
+
+
+class CustomColumnsConfig(SourceConfig):
+    """Settings of a source whose metadata can have columns that the reader itself does not need."""
+
+    # further columns of the metadata (keys, where it is JSON) that the manifests keep, such as [gender, emotion]
+    custom_columns: tuple[Column, ...] = ()
+
+    def custom(self, cells: Mapping[str, Any]) -> str:
+        """The values of the custom columns in one row, as a JSON object: column -> text, number, true, false or null.
+
+        An empty cell is null. A column that the row does not have is left out.
+
+        Raises:
+            Rejected: a value is of another kind, no valid Unicode, or not finite; or all together are too long.
+        """
+        values = {column: _checked(cells[column], column=column) for column in self.custom_columns if column in cells}
+        document = json.dumps(values, ensure_ascii=False, sort_keys=True)
+        if len(document) > MAX_CUSTOM_CHARACTERS:
+            message = f"its custom columns have {len(document)} characters, at most {MAX_CUSTOM_CHARACTERS}"
+            raise Rejected(Reason.BAD_METADATA_ROW, message)
+        return document
+
+
+def _checked(value: Any, *, column: str) -> str | int | float | bool | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str | int | float):
+        kind = type(value).__name__
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {kind}, expected text, a number, true or false")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is {value}, expected a finite number")
+    if isinstance(value, str) and has_surrogate(value):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"half of a surrogate pair in {column!r}")
+    return value
+
+
+def check_custom_columns(
+    elements: Iterator[Utterance | Rejection], *, source: CustomColumnsConfig, name: str
+) -> Iterator[Utterance | Rejection]:
+    """Yield the elements; raise UserError at their end if no utterance has one of the custom columns.
+
+    Args:
+        name: of the source.
+    """
+    missing, is_empty = set(source.custom_columns), True
+    for element in elements:
+        if missing and isinstance(element, Utterance):
+            missing -= json.loads(element.custom).keys()
+            is_empty = False
+        yield element
+    if missing and not is_empty:
+        raise UserError(
+            f"sources.{name}.custom_columns: no utterance of the corpus has {', '.join(sorted(missing))}; "
+            "expected names of columns of its metadata, or keys of its JSON"
+        )
