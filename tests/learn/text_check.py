@@ -35,7 +35,6 @@ from trainer.evaluation.cepstra import align_mels
 from trainer.evaluation.clip_measures import EARLY, LATE
 from trainer.evaluation.listeners import PocketsphinxListener
 from trainer.evaluation.text_errors import text_errors
-from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.options import SpeechOptions
 from trainer.speech.speech import SpokenPiece
 from trainer.speech.synthesizer import Synthesizer
@@ -128,9 +127,8 @@ class Listener:
             return self._synthesizer.read_voice(path).mels[0]
 
     def hear(self, mel: np.ndarray) -> list[str]:
-        """The words of a mel [F, M], through Griffin-Lim."""
-        rate_hz = self._spec.sample_rate_hz
-        return self._listener.transcribe(griffin_lim(mel, spec=self._spec), rate_hz=rate_hz).split()
+        """The words of a mel [F, M], as the synthesizer makes sound of it."""
+        return self._listener.transcribe(self._synthesizer.vocode(mel), rate_hz=self._spec.sample_rate_hz).split()
 
     def judge(self, pieces: Sequence[SpokenPiece], *, text: str, recording: np.ndarray) -> Spoken:
         """Compare the parts of a spoken sentence with its words, and with its recording [F, M]."""
@@ -190,9 +188,11 @@ def rates(spoken: list[Spoken]) -> Rates:
     )
 
 
-def check_run(run: Path, *, count: int, texts: int, voice: str, checkpoint: str | None) -> dict[str, object]:
+def check_run(
+    run: Path, *, count: int, texts: int, voice: str, checkpoint: str | None, vocoder: Path | None
+) -> dict[str, object]:
     """Speak `count` texts of one sentence and `texts` of several, guided and unguided, and measure all."""
-    synthesizer = Synthesizer.load(run, checkpoint=checkpoint)
+    synthesizer = Synthesizer.load(run, checkpoint=checkpoint, vocoder=vocoder)
     listener = Listener(synthesizer, voice=voice)
     reference = Voice("flite", (listener.recording(REFERENCE),), read_run_info(run).contract)
     shorts, longs = short_texts(count, seed=1), texts_of_sentences(texts, seed=2)
@@ -245,10 +245,15 @@ def failures_of(found: dict[str, dict[str, int]]) -> tuple[int, int]:
 @click.option("--long-texts", default=100, show_default=True, help="Texts of several sentences.")
 @click.option("--voice", type=click.Choice(VOICES), default=VOICES[0], show_default=True)
 @click.option("--checkpoint", help="best, last, or a step.")
-def main(run: Path, count: int, long_texts: int, voice: str, checkpoint: str | None) -> None:
+@click.option(
+    "--vocoder",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A vocoder file that turns mels into sound in the place of Griffin-Lim.",
+)
+def main(run: Path, count: int, long_texts: int, voice: str, checkpoint: str | None, vocoder: Path | None) -> None:
     """Check the synthesizer with the RUN of a learn check."""
     try:
-        document = check_run(run, count=count, texts=long_texts, voice=voice, checkpoint=checkpoint)
+        document = check_run(run, count=count, texts=long_texts, voice=voice, checkpoint=checkpoint, vocoder=vocoder)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
