@@ -87,9 +87,13 @@ def synthesizer_options(command: Callable) -> Callable:
         settings = {name: given.pop(name) for name in ("checkpoint", "tokenizer", "vocoder")}
 
         def load() -> Synthesizer:
+            from trainer.speech.request import preparation_difference
             from trainer.speech.synthesizer import Synthesizer
 
-            return Synthesizer.load(given["run"], **settings)
+            loaded = Synthesizer.load(given["run"], **settings)
+            if difference := preparation_difference(loaded.contract, run=given["run"]):
+                click.echo(difference, err=True)
+            return loaded
 
         return command(**given, load=load)
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from preprocess.text import prepare_text, spoken_characters
+from preprocess.text import PREPARATION, prepare_text, spoken_characters
 from preprocess.text_normalizer import TextNormalizer, normalizer_of
-from shared.dataset import NormalizerIdentity
+from shared.dataset import Contract, NormalizerIdentity
 from shared.errors import UserError
 from shared.languages import resolve_language
 from shared.messages import first_few
@@ -29,7 +29,11 @@ class SynthesisRequest(NamedTuple):
 
 
 class TextFrontEnd:
-    """Prepares texts for the model of a run, as the texts of its dataset were prepared; needs no TensorFlow."""
+    """Prepares texts for the model of a run; needs no TensorFlow.
+
+    The text normalizer is that of the run's dataset; the text preparation is that of this version of the software, and
+    `preparation_difference` tells whether the dataset had another one.
+    """
 
     def __init__(self, run: Path, *, languages: Sequence[str], normalizer: TextNormalizer | None = None) -> None:
         """
@@ -69,6 +73,16 @@ class TextFrontEnd:
     def prepare_heard(self, heard: str, *, language: str) -> str:
         """A transcript that a listener wrote, prepared as texts are: numbers and abbreviations in words."""
         return prepare_text(heard, language=language, normalizer=self._normalizer).text
+
+
+def preparation_difference(contract: Contract, *, run: Path) -> str | None:
+    """What a person should know before the model of a run speaks, if another version prepared the texts it learned."""
+    if contract.text_preparation == PREPARATION:
+        return None
+    return (
+        f"{run}: the texts of its dataset were prepared by {contract.text_preparation}, and this version prepares by "
+        f"{PREPARATION}: numbers and abbreviations may be read otherwise than in training"
+    )
 
 
 def _normalizer_identity(path: Path) -> NormalizerIdentity | None:

@@ -2,19 +2,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from preprocess.text import PREPARATION
 from preprocess.text_normalizer import load_normalizer
 from shared.dataset import NormalizerIdentity
 from shared.errors import UserError
 from shared.features import preset
 from shared.vocabulary import Vocabulary
 from tests.preprocess import normalizers
+from trainer import speak_options
 from trainer.speech import synthesizer
 from trainer.speech.request import TextFrontEnd
 
@@ -75,6 +79,32 @@ def test_a_synthesizer_prepares_texts_by_the_normalizer_of_its_contract(
     made = synthesizer.Synthesizer(unused, info=info, run=tmp_path, tokenizer=unused, checkpoint=unused)
     (piece,) = made.front_end.prepare("It is loud.", language=None).pieces
     assert piece.text == "It is of ninety percent."
+
+
+@pytest.mark.parametrize(
+    ("prepared_by", "expected"),
+    [
+        (PREPARATION, ""),
+        (
+            "nllb-1",
+            "runs/a: the texts of its dataset were prepared by nllb-1, and this version prepares by "
+            f"{PREPARATION}: numbers and abbreviations may be read otherwise than in training\n",
+        ),
+    ],
+)
+def test_a_command_that_speaks_says_when_another_version_prepared_the_texts_of_training(
+    prepared_by: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = SimpleNamespace(contract=SimpleNamespace(text_preparation=prepared_by))
+    monkeypatch.setattr(synthesizer.Synthesizer, "load", lambda *_, **__: loaded)
+
+    @click.command()
+    @speak_options.synthesizer_options
+    def command(run: Path, load: Callable[[], object]) -> None:
+        assert load() is loaded
+
+    outcome = CliRunner().invoke(command, ["runs/a"])
+    assert (outcome.exit_code, outcome.stderr) == (0, expected)
 
 
 @pytest.mark.parametrize(
