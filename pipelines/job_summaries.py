@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipelines.build.publish import Published
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
-from shared.messages import counted
+from shared.messages import counted, first_few
 from shared.storage_path import StoragePath
 
 if TYPE_CHECKING:  # a build must not import validation, and one with nothing to do not Beam: they take seconds
@@ -66,11 +66,10 @@ def estimate_summary(estimate: BuildEstimate) -> str:
 
 def _estimate_line(source: SourceEstimate) -> str:
     languages = [f"{code} {count}" for code, count in source.languages.items()]
-    more = f" and {len(languages) - SHOWN_LANGUAGES} more" if len(languages) > SHOWN_LANGUAGES else ""
     minutes = f"{60 * source.hours:.1f} ± {60 * source.hours_error:.1f}"
     return (
         f"{source.name:16} {source.utterances:9} {source.bad_rows:8} {minutes:>18} {source.speakers:8} "
-        f"{source.size_bytes / 2**20:9.1f} {source.shards:6}  {', '.join(languages[:SHOWN_LANGUAGES])}{more}"
+        f"{source.size_bytes / 2**20:9.1f} {source.shards:6}  {first_few(languages, most=SHOWN_LANGUAGES)}"
     )
 
 
@@ -126,7 +125,7 @@ def replay_summary(replay: ReplayResult, *, data: StoragePath) -> str:
         lines.append("nothing was written: the corpora have other changes too")
         lines += [*_difference_lines(replay.differences), ACCEPT_CHANGES]
     elif replay.published is not None:
-        shown = ", ".join(replay.shards[:SHOWN_FINDINGS])
+        shown = first_few(replay.shards, most=SHOWN_FINDINGS)
         lines.append(f"{counted(len(replay.shards), 'shard')} written: {shown}")
         if filtered:
             lines.append(f"{counted(len(filtered), 'utterance')} filtered by a threshold; reasons: {data / 'rejected'}")

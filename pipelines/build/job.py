@@ -39,6 +39,7 @@ from preprocess.record import Preparation
 from shared.dataset import DatasetInfo
 from shared.layout import Layout
 from shared.locks import Lock
+from shared.messages import first_few
 from shared.publication import check_folders
 from shared.storage_path import StoragePath
 
@@ -172,5 +173,4 @@ def _say_what_crashed(ids: Iterable[str]) -> None:
 
 def _listed(ids: Iterable[str]) -> str:
     """The first of these ids, in words."""
-    found = sorted(ids)
-    return ", ".join(found[:MAX_NAMED]) + (", …" if len(found) > MAX_NAMED else "")
+    return first_few(sorted(ids), most=MAX_NAMED)

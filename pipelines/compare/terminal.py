@@ -11,6 +11,7 @@ from pipelines.compare.changes import CHANGE_KINDS
 from pipelines.compare.drift import Drift
 from pipelines.compare.settings import CONTRACT, NameDifferences
 from pipelines.html.numbers import format_number, format_signed
+from shared.messages import first_few
 
 SHOWN = 3
 SHOWN_SETTINGS = 12
@@ -71,7 +72,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 def names_line(names: NameDifferences) -> str:
     """How many names were removed, added and changed, with the first few."""
     parts = [
-        f"{len(found)} {word} ({', '.join(map(truncate, found[:SHOWN]))}{', …' if len(found) > SHOWN else ''})"
+        f"{len(found)} {word} ({first_few([*map(truncate, found)], most=SHOWN)})"
         for word, found in (("removed", names.removed), ("added", names.added))
         if found
     ]

@@ -20,7 +20,7 @@ from pipelines.tables.columns import DatasetRows
 from pipelines.validation.findings import ValidationReport
 from shared.dataset import Dataset
 from shared.files import file_sha256
-from shared.messages import counted
+from shared.messages import counted, first_few
 
 FEW_REJECTED = 0.01
 FEW_UNKNOWN = 1e-4  # of the tokens
@@ -136,13 +136,12 @@ def _amount(languages: Sequence[LanguageTotals]) -> Iterator[Aspect]:
     kept = [row for row in languages if row.records]
     small = sorted((row for row in kept if row.seconds < ENOUGH_SPEECH_S), key=lambda row: row.seconds)
     if small:
-        listed = "; ".join(
-            f"{row.code or 'not stated'}: {counted(row.records, 'record')}, {_duration(row.seconds)}"
-            for row in small[:SHOWN_LANGUAGES]
-        )
-        more = f" and {len(small) - SHOWN_LANGUAGES} more" if len(small) > SHOWN_LANGUAGES else ""
+        amounts = [
+            f"{row.code or 'not stated'}: {counted(row.records, 'record')}, {_duration(row.seconds)}" for row in small
+        ]
+        listed = first_few(amounts, most=SHOWN_LANGUAGES, separator="; ")
         title = f"Less than an hour of speech in {len(small)} of {counted(len(kept), 'language')}"
-        yield Aspect(WARNING, title, f"{listed}{more}. A corpus of one voice usually has 10 hours or more.")
+        yield Aspect(WARNING, title, f"{listed}. A corpus of one voice usually has 10 hours or more.")
     elif kept:
         total = sum(row.seconds for row in kept)
         yield Aspect(OK, f"{_duration(total)} of speech", f"An hour or more in every language ({len(kept)})")
@@ -186,7 +185,7 @@ def _languages_without_validation(totals: Totals) -> Iterator[Aspect]:
         return
     absent = [row.code for row in totals.languages if row.records and not row.validation_s]
     if absent:
-        listed = ", ".join(absent[:SHOWN_LANGUAGES]) + (", …" if len(absent) > SHOWN_LANGUAGES else "")
+        listed = first_few(absent, most=SHOWN_LANGUAGES)
         title = f"No validation records in {counted(len(absent), 'language')}"
         yield Aspect(WARNING, title, f"{listed}: the validation loss says nothing about them.")
 
@@ -222,7 +221,7 @@ def _unknown_tokens(texts: Sequence[TextIssues]) -> Aspect:
 def _unread_numbers(texts: Sequence[TextIssues]) -> Iterator[Aspect]:
     affected = sorted((row for row in texts if row.unread_records), key=lambda row: -row.unread_records)
     if affected:
-        records = ", ".join(f"{row.code} {row.unread_records:,}" for row in affected[:SHOWN_LANGUAGES])
+        records = first_few([f"{row.code} {row.unread_records:,}" for row in affected], most=SHOWN_LANGUAGES)
         yield Aspect(WARNING, "Some numbers are not written out", f"Records with numbers in digits: {records}")
 
 
@@ -251,5 +250,5 @@ def _speaking_rate(dataset: Dataset, languages: Sequence[LanguageTotals]) -> Ite
         yield Aspect(UNKNOWN, "Speaking rates were not checked", detail)
     elif unchecked:
         title = f"Speaking rates were not checked in {len(unchecked)} of {counted(len(kept), 'language')}"
-        listed = ", ".join(unchecked[:SHOWN_LANGUAGES]) + (", …" if len(unchecked) > SHOWN_LANGUAGES else "")
+        listed = first_few(unchecked, most=SHOWN_LANGUAGES)
         yield Aspect(UNKNOWN, title, f"{listed}: no source has enough records to tell a usual rate.")

@@ -8,9 +8,11 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.messages import counted
+from shared.messages import counted, first_few
 from shared.publication import read_checksums
 from shared.storage_path import StoragePath
+
+MAX_NAMED = 3  # folders or files in a message
 
 
 def open_dataset(data: Path) -> Dataset:
@@ -28,7 +30,8 @@ def open_dataset(data: Path) -> Dataset:
             raise
         one = "a dataset" if len(below) == 1 else f"{len(below)} datasets"
         raise UserError(
-            f"{data}: a folder of {one} ({_first_names(below)}), none itself; train on one, DATA={data / below[0]}"
+            f"{data}: a folder of {one} ({first_few(below, most=MAX_NAMED)}), none itself; "
+            f"train on one, DATA={data / below[0]}"
         ) from error
     _refuse_changes(dataset)
     _refuse_unlisted_shards(dataset)
@@ -77,8 +80,8 @@ def _refuse_unlisted_shards(dataset: Dataset) -> None:
     if unlisted:
         raise UserError(
             f"{dataset.layout.root}: {counted(len(unlisted), 'file')} in shards/ of another dataset "
-            f"({_first_names(unlisted)}), which dataset.json does not list; move them away: two datasets are joined by "
-            "naming both as sources of one build"
+            f"({first_few(unlisted, most=MAX_NAMED)}), which dataset.json does not list; "
+            "move them away: two datasets are joined by naming both as sources of one build"
         )
 
 
@@ -93,7 +96,3 @@ def refuse_missing_shards(dataset: Dataset, *, split: str) -> None:
             raise UserError(f"{path}: a shard cannot be read ({error.strerror}); {remedy}") from error
         if found != shard.bytes:
             raise UserError(f"{path}: a shard of {found} bytes, expected {shard.bytes}; {remedy}")
-
-
-def _first_names(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

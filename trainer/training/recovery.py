@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from shared.messages import first_few
 from trainer.checkpoint.run_state import RunState
 from trainer.config.recovery_config import RecoveryConfig
 from trainer.data.bucket_types import Bucket
@@ -60,7 +61,7 @@ class Recovery:
             metrics = {"loss": str(one.loss), "gradient_norm": str(one.gradient_norm)}
             self._incidents.add("skipped", step=one.step, **metrics, utterances=names)
         if found:
-            steps = ", ".join(str(one.step) for one in found[:MAX_LISTED]) + (", …" if found[MAX_LISTED:] else "")
+            steps = first_few([str(one.step) for one in found], most=MAX_LISTED)
             self._logger.log(f"loss or gradient not finite, update skipped: step {steps}; see incidents.jsonl")
         if self._skipped.consecutive >= self._config.max_nonfinite_steps:
             raise TooManySkippedSteps

@@ -15,6 +15,7 @@ import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
+from shared.messages import first_few
 from trainer.config.vocoder_config import BigVganConfig, GeneratorConfig, HiFiGanConfig, VocosConfig
 from trainer.platform.safetensors_file import read_tensors, write_tensors
 from trainer.vocoder.bigvgan import BigVgan
@@ -91,9 +92,8 @@ def set_weights(generator: Generator, weights: Mapping[str, np.ndarray], *, sour
         ("not finite", {name for name, value in weights.items() if not np.isfinite(value).all()}),
     ):
         if names:
-            shown, more = sorted(names)[:MAX_NAMED], len(names) - MAX_NAMED
             raise UserError(
-                f"{source}: weights {problem}: {', '.join(shown)}{f' and {more} more' if more > 0 else ''}; "
+                f"{source}: weights {problem}: {first_few(sorted(names), most=MAX_NAMED)}; "
                 "expected those of the generator that its config describes"
             )
     for name, variable in variables.items():
