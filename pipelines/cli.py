@@ -175,8 +175,8 @@ def replay(
 ) -> None:
     """Try rejected utterances again; write only the shards that gain one.
 
-    An utterance that a threshold rejected is tried only if its recording or its metadata row has changed. To change a
-    threshold, build again.
+    An utterance that a threshold rejected is tried only if its recording, text, language or speaker has changed. To
+    change a threshold, build again.
 
     CONFIG and OVERRIDES of the build are needed only if DATA/config.yaml is damaged.
     """

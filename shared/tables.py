@@ -58,6 +58,9 @@ CORPUS_COLUMNS = {"duplicate_bits": _COUNT, "text_repeats": _COUNT, "text_leaks"
 
 MANIFEST = _schema({**_POSITION, **_MEASURED, **CORPUS_COLUMNS})
 
+# Columns that the manifests of older versions lack, and their value there.
+_ADDED_SINCE = {"custom": "{}"}
+
 REJECTED = _schema(dict.fromkeys(("utterance_id", "audio_path", "language", "stage", "reason", "message"), _TEXT))
 
 
@@ -94,15 +97,30 @@ def read_table(
         names = schema.names if columns is None and schema is not None else columns
         table = file.read(columns=names, use_threads=False)
     if names is not None:
-        table = _select(table, names)
+        table = select_columns(table, names)
     return table if schema is None else table.cast(pa.schema([schema.field(name) for name in table.column_names]))
 
 
-def _select(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """These columns in this order: `ParquetFile.read` keeps the file's order, and passes over absent ones."""
+def select_columns(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """These columns in this order: `ParquetFile.read` keeps the file's order, and passes over absent ones.
+
+    Raises:
+        pa.ArrowInvalid: a column is absent.
+    """
+    table = with_added_columns(table, names=columns)
     if missing := sorted(set(columns) - set(table.column_names)):
         raise pa.ArrowInvalid(f"the table has no column {', '.join(missing)}")
     return table.select(list(columns))
+
+
+def with_added_columns(table: pa.Table, *, names: Sequence[str]) -> pa.Table:
+    """The table of a manifest; one of an older version gets those of these columns that it lacks, in their order."""
+    absent = _ADDED_SINCE.keys() & set(names) - set(table.column_names)
+    if not absent:
+        return table
+    for name in absent:
+        table = table.append_column(MANIFEST.field(name), pa.array([_ADDED_SINCE[name]] * len(table), _TEXT))
+    return table.select([name for name in names if name in table.column_names])
 
 
 def check_table_size(metadata: pq.FileMetaData, *, rows: int) -> None:

@@ -39,7 +39,7 @@ class CorpusChanges:
         self._listed[key] += 1
         if shards := self._shards.get(key, 0):
             shard, state = shard_of_hash(order, shards=shards), input_state(element)
-            self._sums[ShardName(source, split, shard, shards)].add(state)
+            self._sums[ShardName(source, split, shard, shards)].add(element, state=state)
             if shard == 0:
                 self._sampled[key].append(state)
 

@@ -38,4 +38,5 @@ def published_info(data: Layout, *, contract: Contract) -> DatasetInfo | None:
 
 def preparation_fingerprint(contract: Contract, *, decode_limit_s: float) -> str:
     """Everything but the inputs that determines the prepared rows of a shard."""
-    return f"{contract.fingerprint} {decode_limit_s} {QUALITY_VERSION} {' '.join(MANIFEST.names)}"
+    names = [name for name in MANIFEST.names if name != "custom"]  # which comes from the metadata
+    return f"{contract.fingerprint} {decode_limit_s} {QUALITY_VERSION} {' '.join(names)}"

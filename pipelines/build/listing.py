@@ -55,7 +55,7 @@ class Listing:
         """Add one row of a source; `order` is the `order_hash` of its id."""
         self._rows.setdefault((source, split), []).append((_key(order), element))
         self._count += 1
-        self._characters += len(element.text) if isinstance(element, Utterance) else len(element.message)
+        self._characters += sum(map(len, _long_texts(element)))
         if self._count >= RUN_ROWS or self._characters >= RUN_CHARACTERS:
             self._write_run()
 
@@ -79,6 +79,10 @@ class Listing:
             self._write(folder)
         for path in sorted(Path(self._folder.name).iterdir()) if self._folder is not None else ():
             write_bytes(folder / path.name, path.read_bytes(), durable=False)
+
+
+def _long_texts(element: Element) -> tuple[str, ...]:
+    return (element.text, element.custom) if isinstance(element, Utterance) else (element.message,)
 
 
 def _table(rows: list[tuple[bytes, Element]]) -> pa.Table:

@@ -91,7 +91,7 @@ class PrepareShard(beam.DoFn):
         yield shard_name
 
     def _reuse_whole(self, shard_name: str, elements: list[Element]) -> None:
-        inputs = self._reuse.always[shard_name] or self._inputs(map(input_state, elements))
+        inputs = self._reuse.always[shard_name] or self._inputs((one, input_state(one)) for one in elements)
         reuse_published_shard(shard_name, inputs=inputs, data=self._data, staging=self._staging)
 
     def _prepare_elements(self, shard_name: str, elements: list[Element], *, progress: ProgressCounter) -> None:
@@ -108,15 +108,15 @@ class PrepareShard(beam.DoFn):
             prepare_shard(
                 listed,
                 shard_name=shard_name,
-                inputs=self._inputs(one.state for one in listed),
+                inputs=self._inputs(listed),
                 staging=self._staging,
                 prepare=prepare,
                 older=self._older.for_shard(shard_name, sha256=guard.sha256),
                 progress=progress,
             )
 
-    def _inputs(self, states: Iterable[bytes]) -> str:
-        return shard_inputs(states, fingerprint=self._fingerprint)
+    def _inputs(self, elements: Iterable[tuple[Element, bytes]]) -> str:
+        return shard_inputs(elements, fingerprint=self._fingerprint)
 
 
 def sort_elements(elements: Iterable[Element]) -> list[Element]:

@@ -45,7 +45,7 @@ class Candidates:
         """What an earlier build made of this utterance, if its inputs are the same."""
         for shard in self._shards:
             if (found := shard.find(state)) is not None:
-                return found
+                return _with_custom(found, utterance)
         return next(self._with_equal_content(utterance, state=state), None)
 
     def _with_equal_content(self, utterance: Utterance, *, state: bytes) -> Iterator[dict[str, Any]]:
@@ -56,6 +56,13 @@ class Candidates:
                 now = (utterance.text, utterance.language, utterance.speaker)
                 if before == now and self._sha256(utterance) == row["audio_sha256"]:
                     yield row | {"audio_path": utterance.audio_path, "custom": utterance.custom, STATE: state}
+
+
+def _with_custom(found: OlderRow | Rejection, utterance: Utterance) -> Found:
+    """What an earlier build made, with the custom columns of today."""
+    if isinstance(found, Rejection) or found.table["custom"][found.row].as_py() == utterance.custom:
+        return found
+    return found.table.slice(found.row, 1).to_pylist()[0] | {"custom": utterance.custom}
 
 
 class OlderUtterances:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,10 @@ import pyarrow.compute as pc
 from pipelines.tables.join import Pairs, pair_rows
 from pipelines.tables.load import WITH_RECORD, load_utterances, status_codes
 from pipelines.tables.record_diff import compare_records
+from preprocess.corpora.json_rows import json_object
+from preprocess.utterance import Rejected
 from shared.dataset import Dataset, ShardInfo
+from shared.errors import UserError
 from shared.tables import MANIFEST, take_rows
 
 ID = "utterance_id"
@@ -117,10 +121,30 @@ def _recorded(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> Changes:
         "custom": ("custom",),
         "audio": ("audio_sha256",),
     }
-    return {
+    found = {
         name: _two_sided(rows_a, rows_b, pairs.where(_differ(rows_a, rows_b, pairs, columns)), kind=name)
         for name, columns in columns_of.items()
     }
+    found["custom"] = _differing_keys(found["custom"])
+    return found
+
+
+def _differing_keys(changed: pa.Table) -> pa.Table:
+    """The changed custom columns: of each JSON object, the keys whose values differ.
+
+    Raises:
+        UserError: a manifest was changed by hand, and has no JSON object.
+    """
+    try:
+        sides = [[json_object(one) for one in changed[side].to_pylist()] for side in ("custom_a", "custom_b")]
+    except Rejected as error:
+        raise UserError(f"the column custom of a manifest: {error.message}; run `make validate`") from error
+    for before, after in zip(*sides, strict=True):
+        for key in before.keys() & after.keys():
+            if before[key] == after[key]:
+                del before[key], after[key]
+    written = ([json.dumps(one, ensure_ascii=False) for one in side] for side in sides)
+    return pa.table([changed[ID], *(pa.array(side, pa.string()) for side in written)], names=changed.column_names)
 
 
 def _differ(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, columns: Sequence[str]) -> np.ndarray:

@@ -1,13 +1,13 @@
 """`DATA/croissant.json`: the dataset in Croissant 1.1 (MLCommons), for mlcroissant and for search engines of datasets.
 
-The record set `utterances` has a field for each column of the manifest. The records of mels and tokens are a file set
+The record set `utterances` has a field for each column of the manifests. The records of mels and tokens are a file set
 without fields, because Croissant has no format for TFRecords: TensorFlow Datasets reads them. Who publishes the dataset
 adds `url`, `creator` and `datePublished`, which Croissant asks for and no build knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -38,8 +38,13 @@ CONTEXT = {
 _DATA_TYPES = {pa.string(): "sc:Text", pa.int64(): "cr:Int64", pa.float64(): "cr:Float64", pa.bool_(): "sc:Boolean"}
 
 
-def croissant(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
-    """The document; `licenses` are those of the sources."""
+def croissant(info: DatasetInfo, *, licenses: Mapping[str, str | None], columns: Sequence[str]) -> dict:
+    """The document.
+
+    Args:
+        licenses: those of the sources.
+        columns: of the manifests, of which those of older versions have fewer.
+    """
     stated = sorted({one for one in licenses.values() if one is not None})
     return {
         "@context": CONTEXT,
@@ -62,7 +67,7 @@ def croissant(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
                 "Mel and token ids, a record per utterance.",
             ),
         ],
-        "recordSet": [_utterances()],
+        "recordSet": [_utterances(columns)],
     }
 
 
@@ -89,14 +94,14 @@ def _file_set(name: str, includes: str, encoding_format: str, description: str) 
     }
 
 
-def _utterances() -> dict:
+def _utterances(columns: Sequence[str]) -> dict:
     return {
         "@type": "cr:RecordSet",
         "@id": "utterances",
         "name": "utterances",
-        "description": "Position, texts, recording and measures of each utterance that has a record.",
+        "description": "Position, texts, recording, measures and custom columns of each utterance that has a record.",
         "key": {"@id": "utterances/utterance_id"},
-        "field": [_field(column) for column in MANIFEST],
+        "field": [_field(column) for column in MANIFEST if column.name in columns],
     }
 
 

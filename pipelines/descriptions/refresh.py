@@ -8,6 +8,7 @@ from pipelines.descriptions.card import MARK, card
 from pipelines.descriptions.croissant import croissant
 from pipelines.descriptions.licenses import read_licenses
 from pipelines.descriptions.tfds import dataset_info, features
+from pipelines.tables.columns import load_table
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_bytes
@@ -18,13 +19,14 @@ def refresh_descriptions(dataset: Dataset) -> None:
     """Write all descriptions, unless they are as they would be written; a README.md of the user's own stays.
 
     Raises:
-        UserError: a file cannot be written, or the dataset's config is no YAML.
+        UserError: a file cannot be written, a manifest cannot be read, or the dataset's config is no YAML.
     """
     info, licenses = dataset.info, read_licenses(dataset)
+    columns = load_table(dataset.layout.manifest(info.shards[0].name)).column_names
     for name, content in (
         ("dataset_info.json", _to_json(dataset_info(info))),
         ("features.json", _to_json(features(info.contract))),
-        ("croissant.json", _to_json(croissant(info, licenses=licenses))),
+        ("croissant.json", _to_json(croissant(info, licenses=licenses, columns=columns))),
         ("README.md", card(info, licenses=licenses)),
     ):
         _refresh(dataset.layout.root / name, content.encode())

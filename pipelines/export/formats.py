@@ -57,11 +57,6 @@ def _row(columns: dict[str, Any], record: Record) -> dict[str, Any]:
     return {**{name: columns[name] for name in COLUMNS}, "token_ids": list(record.tokens)}
 
 
-def _json_row(columns: dict[str, Any], record: Record) -> dict[str, Any]:
-    """The row where it becomes JSON, in which the custom columns are an object and no text."""
-    return {**_row(columns, record), "custom": json.loads(columns["custom"])}
-
-
 def _npy(mel: np.ndarray) -> bytes:
     content = io.BytesIO()
     np.save(content, mel)
@@ -86,7 +81,7 @@ def _write_npy(path: Path, utterances: Utterances, _: Contract) -> None:
     with new_file(path) as rows:
         for index, (columns, record) in enumerate(utterances):
             write_bytes(folder / f"{index:06d}.npy", _npy(record.mel))
-            rows.write(_json(_json_row(columns, record)) + b"\n")
+            rows.write(_json(_row(columns, record)) + b"\n")
 
 
 def _write_wav(path: Path, utterances: Utterances, contract: Contract) -> None:
@@ -96,14 +91,14 @@ def _write_wav(path: Path, utterances: Utterances, contract: Contract) -> None:
             name = f"{index:06d}.wav"
             samples = waveform_of(record, row=columns, contract=contract)
             write_bytes(folder / name, pcm_wav(samples, rate_hz=contract.features.sample_rate_hz))
-            rows.write(_json({"audio": f"{folder.name}/{name}", **_json_row(columns, record)}) + b"\n")
+            rows.write(_json({"audio": f"{folder.name}/{name}", **_row(columns, record)}) + b"\n")
 
 
 def _write_webdataset(path: Path, utterances: Utterances, _: Contract) -> None:
     with new_file(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for index, (columns, record) in enumerate(utterances):
             key = f"{path.stem}-{index:06d}"
-            _add(tar, f"{key}.json", _json(_json_row(columns, record)))
+            _add(tar, f"{key}.json", _json(_row(columns, record)))
             _add(tar, f"{key}.mel.npy", _npy(record.mel))
 
 
@@ -118,7 +113,7 @@ def _write_lhotse(path: Path, utterances: Utterances, contract: Contract) -> Non
         for columns, record in utterances:
             name = str(PurePosixPath(record.utterance_id))  # as lhotse compares it with the names in the tar
             features = _lhotse_features(name, record=record, spec=contract.features)
-            cut = _lhotse_cut(name, row=_json_row(columns, record), duration_s=features["duration"])
+            cut = _lhotse_cut(name, row=_row(columns, record), duration_s=features["duration"])
             cuts.write(_json(cut) + b"\n")
             _add(tar, f"{name}.npy", _npy(record.mel))
             _add(tar, f"{name}.json", _json(features))

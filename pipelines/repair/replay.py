@@ -1,8 +1,8 @@
 """Replay: try rejected utterances again, and write only the shards that gain one.
 
 A replay tries every utterance that could not be prepared. Of the utterances that a threshold filtered, it tries those
-whose metadata row or recording has changed since: the threshold was applied to the old one. Shards that gain an
-utterance are prepared again and filtered together with all others.
+whose text, language, speaker or recording has changed since: the threshold was applied to the old one. Shards that
+gain an utterance are prepared again and filtered together with all others.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _filtered(dataset: Dataset) -> Iterator[tuple[tuple[str, str], Row]]:
 
 
 def _changed(utterances: list[tuple[str, Utterance]], *, rows: dict[str, Row]) -> Iterator[tuple[str, Utterance]]:
-    """The utterances whose metadata row or recording differs from that of the filtered record."""
+    """The utterances whose text, language, speaker or recording differs from that of the filtered record."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing releases Python's lock
         sums = pool.map(recording_sha256, [element.audio_path for _, element in utterances])
         for (shard_name, element), (digest, reason) in zip(utterances, sums, strict=True):

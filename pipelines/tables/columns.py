@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from shared.errors import UserError
 from shared.layout import ShardName
 from shared.storage_path import StoragePath
-from shared.tables import parquet_source
+from shared.tables import parquet_source, select_columns
 
 # Columns of records that pages show.
 RECORD_COLUMNS = (
@@ -86,7 +86,7 @@ def load_table(path: StoragePath, *, columns: tuple[str, ...] | None = None) -> 
     """
     try:
         table = pq.ParquetFile(parquet_source(path)).read(columns=columns)
-        return table.select(columns) if columns else table
+        return select_columns(table, columns) if columns else table
     except (OSError, KeyError, pa.ArrowException) as error:
         raise UserError(
             f"{path}: cannot be read ({str(error).splitlines()[0]}); run `make validate` for details"

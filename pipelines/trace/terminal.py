@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator
 
 from pipelines.html.numbers import format_number
 from pipelines.trace.utterance_details import CHANGED, MISSING, UtteranceDetails
@@ -35,8 +36,8 @@ def _lines(details: UtteranceDetails, *, root: StoragePath) -> Iterator[tuple[st
         yield "text", details.text
     if details.tokens:
         yield "tokens", f"{len(details.tokens)}: {' '.join(piece for _, piece in details.tokens)}"
-    yield "measured", _named(details.measures)
-    yield "custom", _named(details.custom)
+    yield "measured", ", ".join(f"{name} {_format(value)}" for name, value in details.measures.items())
+    yield "custom", json.dumps(details.custom, ensure_ascii=False) if details.custom else ""
     yield from _contract(details)
     yield "reproduced", details.reproduction or ""
 
@@ -73,11 +74,7 @@ def _contract(details: UtteranceDetails) -> Iterator[tuple[str, str]]:
     yield "", f"tokenizer {tokenizer.location} (sha256 {tokenizer.sha256[:16]}…, {tokenizer.size} entries)"
 
 
-def _named(values: Mapping[str, str | int | float | bool | None]) -> str:
-    return ", ".join(f"{name} {_format(value)}" for name, value in values.items())
-
-
-def _format(value: str | int | float | bool | None) -> str:
+def _format(value: str | int | float | bool) -> str:
     if isinstance(value, float):
         return format_number(value, digits=4)
     return repr(value) if isinstance(value, str) else str(value)

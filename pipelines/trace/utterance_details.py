@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 import pydantic
@@ -13,8 +12,10 @@ from pipelines.tables.load import KEPT, WITH_RECORD
 from pipelines.trace.lookup import Row
 from preprocess.audio_file import hash_recording, read_fault
 from preprocess.checks import ALL_BOUNDS
+from preprocess.corpora.json_rows import json_object
 from preprocess.utterance import NO_CUSTOM, Reason, Rejected
 from shared.dataset import Contract, Dataset, DatasetInfo
+from shared.errors import UserError
 from shared.layout import ShardName
 from shared.records import decode, mel_rows
 from shared.storage_path import StoragePath
@@ -105,10 +106,23 @@ def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails
         text=row["text"],
         tokens=_pieces(payload, dataset=dataset) if payload else [],
         measures={name: row[name] for name in MANIFEST.names if name not in _ELSEWHERE and row[name] is not None},
-        custom=json.loads(row["custom"] or NO_CUSTOM),
+        custom=_custom(row),
         contract=info.contract,
         fingerprint=info.fingerprint,
     ), payload
+
+
+def _custom(row: Row) -> dict[str, Any]:
+    """The custom columns; none of a rejected utterance.
+
+    Raises:
+        UserError: the manifest was changed by hand, and has no JSON object.
+    """
+    try:
+        return json_object(row["custom"] or NO_CUSTOM)
+    except Rejected as error:
+        place = f"the manifest of {row['shard']}, {row['utterance_id']}: custom"
+        raise UserError(f"{place}: {error.message}; run `make validate`") from error
 
 
 def _read_record(dataset: Dataset, row: Row) -> tuple[RecordLocation | None, bytes | None]:

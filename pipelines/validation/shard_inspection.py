@@ -26,7 +26,7 @@ from shared.errors import UserError
 from shared.hashing import speaker_id
 from shared.layout import Layout, ShardName
 from shared.storage_path import StoragePath
-from shared.tables import MANIFEST, REJECTED, check_table_size
+from shared.tables import MANIFEST, REJECTED, check_table_size, with_added_columns
 
 # A table without rows takes fewer bytes.
 SMALL_BYTES = 1 << 13
@@ -151,6 +151,7 @@ class ShardInspection:
             self._check_sha256(path, found=hashlib.sha256(data).hexdigest(), expected=sha256)
             parse = _small_table if len(data) <= SMALL_BYTES else _table
             table = parse(data, is_damaged=path in self._damaged, rows=rows)
+            table = with_added_columns(table, names=schema.names)
         except OSError as error:
             self._damaged.add(path)
             self._findings.add(path, "unreadable", f"{error.strerror}")

@@ -66,7 +66,7 @@ class CommonVoice(CustomColumnsConfig):
                 language=language or row_language(row.get("locale", "")),
                 speaker=self.speaker or row["client_id"][:16],
                 split=split,
-                custom=self.custom(row),
+                custom=self.custom_json(row),
             )
 
         return parse_lines(path, root=self.root, name=name, language=language, parse=parse, header=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
+
+import pydantic
 
 from preprocess.corpora.columns import Column
 from preprocess.corpora.source import SourceConfig, has_surrogate
@@ -15,19 +17,29 @@ from shared.errors import UserError
 MAX_CUSTOM_CHARACTERS = 4000  # of the values of one utterance, as JSON
 
 
+def _checked_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise ValueError(f"{name!r} stands twice; expected each column once")
+        if has_surrogate(name):
+            raise ValueError(f"{name!r} has half of a surrogate pair; expected text")
+    return names
+
+
 class CustomColumnsConfig(SourceConfig):
     """Settings of a source whose metadata can have columns that the reader itself does not need."""
 
-    # further columns of the metadata (keys, where it is JSON) that the manifests keep, such as [gender, emotion]
-    custom_columns: tuple[Column, ...] = ()
+    # custom columns: further columns of the metadata (keys, where it is JSON) that the manifests keep, such as
+    # [gender, emotion]; their values are text, numbers, true, false or nothing, together at most 4,000 characters
+    custom_columns: Annotated[tuple[Column, ...], pydantic.AfterValidator(_checked_names)] = ()
 
-    def custom(self, cells: Mapping[str, Any]) -> str:
+    def custom_json(self, cells: Mapping[str, Any]) -> str:
         """The values of the custom columns in one row, as a JSON object: column -> text, number, true, false or null.
 
-        An empty cell is null. A column that the row does not have is left out.
+        An empty cell and NaN are null. A column that the row does not have is left out.
 
         Raises:
-            Rejected: a value is of another kind, no valid Unicode, or not finite; or all together are too long.
+            Rejected: a value is of another kind, infinite, or no valid Unicode; or all together are too long.
         """
         values = {column: _checked(cells[column], column=column) for column in self.custom_columns if column in cells}
         document = json.dumps(values, ensure_ascii=False, sort_keys=True)
@@ -38,12 +50,13 @@ class CustomColumnsConfig(SourceConfig):
 
 
 def _checked(value: Any, *, column: str) -> str | int | float | bool | None:
-    if value is None or value == "":
+    """A value as JSON can hold it; raises Rejected if it is of another kind, infinite, or no valid Unicode."""
+    if value is None or value == "" or value != value:  # NaN
         return None
     if not isinstance(value, str | int | float):
         kind = type(value).__name__
         raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {kind}, expected text, a number, true or false")
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and math.isinf(value):
         raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is {value}, expected a finite number")
     if isinstance(value, str) and has_surrogate(value):
         raise Rejected(Reason.BAD_METADATA_ROW, f"half of a surrogate pair in {column!r}")
@@ -58,13 +71,13 @@ def check_custom_columns(
     Args:
         name: of the source.
     """
-    missing, is_empty = set(source.custom_columns), True
+    missing, has_utterances = set(source.custom_columns), False
     for element in elements:
         if missing and isinstance(element, Utterance):
             missing -= json.loads(element.custom).keys()
-            is_empty = False
+            has_utterances = True
         yield element
-    if missing and not is_empty:
+    if missing and has_utterances:
         raise UserError(
             f"sources.{name}.custom_columns: no utterance of the corpus has {', '.join(sorted(missing))}; "
             "expected names of columns of its metadata, or keys of its JSON"

@@ -64,5 +64,5 @@ class Emilia(CustomColumnsConfig):
             text=described.text.strip(),
             language=self.language or row_language(described.language or ""),
             speaker=speaker,
-            custom=self.custom(values),
+            custom=self.custom_json(values),
         )

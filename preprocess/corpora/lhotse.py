@@ -10,7 +10,7 @@ of the cut, or of the supervision where the cut has several. Rejected are cuts t
 several channels, or transform the sound, and supervisions that the cut holds only a part of;
 `CutSet.save_audios` makes recordings of such cuts.
 Language: configured, else the supervision's. Speaker: configured, else the supervision's, else the source's name.
-`custom_columns` are keys of `custom`, of the supervision or else of its cut, and `gender`.
+`custom_columns` are keys of the supervision's `custom`, else its `gender`, else keys of the `custom` of its cut.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class _Supervision(pydantic.BaseModel):
     text: str
     language: str | None = None
     speaker: str | int | None = None
-    gender: str | None = None
-    custom: dict[str, Any] | None = None
+    gender: Any = None
+    custom: Any = None
 
 
 class _Cut(pydantic.BaseModel):
@@ -60,7 +60,7 @@ class _Cut(pydantic.BaseModel):
     duration: pydantic.FiniteFloat
     recording: _Recording
     supervisions: list[_Supervision]
-    custom: dict[str, Any] | None = None
+    custom: Any = None
 
 
 class Lhotse(CustomColumnsConfig):
@@ -99,13 +99,15 @@ class Lhotse(CustomColumnsConfig):
             text=spoken.text,
             language=self.language or row_language(spoken.language or ""),
             speaker=self.speaker or (name if spoken.speaker is None else str(spoken.speaker)),
-            custom=self.custom(_custom_values(cut, spoken)),
+            custom=self.custom_json(_custom_values(cut, spoken)),
         )
 
 
 def _custom_values(cut: _Cut, spoken: _Supervision) -> dict[str, Any]:
-    gender = {} if spoken.gender is None else {"gender": spoken.gender}
-    return {**(cut.custom or {}), **gender, **(spoken.custom or {})}
+    """What the manifest says beside the fields that the reader needs."""
+    gender = {"gender": spoken.gender} if "gender" in spoken.model_fields_set else {}
+    from_cut, from_supervision = (one.custom if isinstance(one.custom, dict) else {} for one in (cut, spoken))
+    return {**from_cut, **gender, **from_supervision}
 
 
 def _checked_source(cut: _Cut) -> str:

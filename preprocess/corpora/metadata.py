@@ -129,11 +129,13 @@ def read_columns(path: Path, *, separator: str, required: Sequence[str], is_quot
     """Read the column names in the first line of a file.
 
     Raises:
-        UserError: a required column is missing.
+        UserError: a required column is missing, or there are several of its name.
     """
     first = next(read_lines(path), Line(1, b""))
     line = first.data.decode(errors="replace")
     columns = parse_csv_line(line, separator=separator) if is_quoted else line.split(separator)
+    if twice := [column for column in required if columns.count(column) > 1]:
+        raise UserError(f"{path}: {columns.count(twice[0])} columns {twice[0]} in its header; expected one")
     if missing := [column for column in required if column not in columns]:
         found = ", ".join(columns)[:200] or "nothing"
         raise UserError(f"{path}: no column {', '.join(missing)} in its header; it has {found}")

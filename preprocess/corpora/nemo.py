@@ -79,5 +79,5 @@ class NeMo(CustomColumnsConfig):
             text=text,
             language=self.language or row_language(row.lang or ""),
             speaker=self.speaker or (name if row.speaker is None else str(row.speaker)),
-            custom=self.custom(values),
+            custom=self.custom_json(values),
         )

@@ -84,7 +84,7 @@ class Parquet(CustomColumnsConfig):
             language=language or row_language(cell_text(cells, columns.language or "")),
             speaker=self.speaker or (cell_text(cells, columns.speaker) if columns.speaker else name),
             split=split_of_cell(cell_text(cells, columns.split)) if columns.split else "",
-            custom=self.custom(cells),
+            custom=self.custom_json(cells),
         )
 
     def _id(self, number: int, cells: Mapping[str, Any], *, path: Path) -> str:

@@ -88,8 +88,9 @@ def _schema(path: Path, *, required: Sequence[str], present: Sequence[str] = ())
 def _check_columns(path: Path, schema: pa.Schema, *, required: Sequence[str]) -> None:
     for column in required:
         kind = schema.field(column).type
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise UserError(f"{path}: column {column} is {kind}; expected text")
+        of_other_kinds = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_temporal)
+        if any(is_of(kind) for is_of in of_other_kinds):
+            raise UserError(f"{path}: column {column} is {kind}; expected text or numbers")
 
 
 def _cells(batch: pa.RecordBatch, index: int) -> dict[str, Any] | Rejected:

@@ -109,7 +109,7 @@ class Table(CustomColumnsConfig):
             language=language or row_language(cell_text(cells, columns.language or "")),
             speaker=self.speaker or (cell_text(cells, columns.speaker) if columns.speaker else name),
             split=split_of_cell(cell_text(cells, columns.split)) if columns.split else "",
-            custom=self.custom(cells),
+            custom=self.custom_json(cells),
         )
 
     def _times(self, cells: Mapping[str, Any], *, start: str) -> tuple[float, float]:

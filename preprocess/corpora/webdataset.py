@@ -104,7 +104,7 @@ class WebDataset(CustomColumnsConfig):
             text=_value(said, self.text) if text is None else text,
             language=self.language or row_language(_value(said, "language")),
             speaker=self.speaker or _value(said, self.speaker_key) or name,
-            custom=self.custom(said),
+            custom=self.custom_json(said),
         )
 
 

@@ -93,6 +93,12 @@ def test_columns_of_parquet_are_kept_with_their_types(reader: str, tmp_path: Pat
     assert json.loads(one.custom) == {"gender": None, "age": 31, "snr": 12.5, "is_read": True}
 
 
+def test_nan_is_null(write: Any, utterances: Any) -> None:
+    root = write({"m.jsonl": json.dumps({**ROW, "mos": float("nan")})})
+    (one,) = utterances(root, reader="table", file="m.jsonl", custom_columns=["mos"], **AUDIO)
+    assert one.custom == '{"mos": null}'
+
+
 def test_a_key_that_some_rows_lack_is_left_out_there(write: Any, utterances: Any) -> None:
     rows = [{**ROW, "path": f"{number}.wav", **more} for number, more in enumerate([{}, {"mood": None}, {"mood": 3}])]
     root = write({"m.jsonl": lines(*rows)})
@@ -101,10 +107,16 @@ def test_a_key_that_some_rows_lack_is_left_out_there(write: Any, utterances: Any
 
 
 def test_the_supervision_of_lhotse_says_more_than_its_cut(write: Any, utterances: Any) -> None:
-    row = cut(custom={"mood": "sad", "snr": 3}, supervisions__0__custom={"mood": "gay"})
+    row = cut(custom={"mood": "sad", "snr": 3}, supervisions__0__custom={"mood": "gay"}, supervisions__0__gender=None)
     root = write({"cuts.jsonl": lines(row)})
-    (one,) = utterances(root, reader="lhotse", file="cuts.jsonl", custom_columns=["snr", "mood"])
-    assert json.loads(one.custom) == {"mood": "gay", "snr": 3}
+    (one,) = utterances(root, reader="lhotse", file="cuts.jsonl", custom_columns=["snr", "mood", "gender"])
+    assert json.loads(one.custom) == {"mood": "gay", "snr": 3, "gender": None}
+
+
+def test_a_cut_whose_custom_fields_are_of_another_kind_is_read(write: Any, utterances: Any) -> None:
+    root = write({"cuts.jsonl": lines(cut(custom=[1], supervisions__0__custom="", supervisions__0__gender=1))})
+    (one,) = utterances(root, reader="lhotse", file="cuts.jsonl")
+    assert one.custom == NO_CUSTOM
 
 
 @pytest.mark.parametrize(
@@ -112,13 +124,13 @@ def test_the_supervision_of_lhotse_says_more_than_its_cut(write: Any, utterances
     [
         ("[1, 2]", "'mood' is a list, expected text, a number, true or false"),
         ('{"a": {}}', "'mood' is a dict, expected text, a number, true or false"),
-        ("NaN", "'mood' is nan, expected a finite number"),
+        ("Infinity", "'mood' is inf, expected a finite number"),
         ("-1e999", "'mood' is -inf, expected a finite number"),
         (r'"\ud800"', "half of a surrogate pair in 'mood'"),
         (f'"{"x" * 5000}"', "its custom columns have 5012 characters, at most 4000"),
         ("9" * 5000, "not JSON: .*"),
     ],
-    ids=["list", "object", "nan", "infinite", "surrogate", "long text", "long number"],
+    ids=["list", "object", "infinity", "infinite", "surrogate", "long text", "long number"],
 )
 def test_a_value_that_no_manifest_can_keep_rejects_its_row(value: str, message: str, write: Any, read: Any) -> None:
     root = write({"m.jsonl": f'{json.dumps(ROW)[:-1]}, "mood": {value}}}\n'})
@@ -136,7 +148,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
 @settings(max_examples=60)
 def test_every_value_comes_back(cells: dict[str, Any]) -> None:
     source = Table(reader="table", root=Path(), file="m.csv", custom_columns=tuple(cells), **AUDIO)
-    assert json.loads(source.custom(cells)) == cells
+    assert json.loads(source.custom_json(cells)) == cells
 
 
 @pytest.mark.parametrize("name", ["json lines", "nemo", "emilia", "webdataset", "lhotse"])
@@ -151,6 +163,27 @@ def test_a_misspelt_column_of_a_table_is_one_line(name: str, write: Any, read: A
     files, options, _ = CORPORA[name]
     with pytest.raises(UserError, match=r"no column gendre in its header; it has .*gender"):
         read(write(files), **options, custom_columns=["gendre"])
+
+
+@pytest.mark.parametrize(
+    ("names", "message"), [(["a", "a"], "'a' stands twice"), (["\ud800"], "half of a surrogate pair")]
+)
+def test_names_that_no_manifest_can_keep_are_refused(names: list[str], message: str, write: Any, read: Any) -> None:
+    with pytest.raises(pydantic.ValidationError, match=message):
+        read(write({}), reader="nemo", custom_columns=names)
+
+
+def test_a_column_that_stands_twice_in_its_header_is_refused(write: Any, read: Any) -> None:
+    root = write({"m.csv": "path,text,mood,mood\na.wav,One.,1,2\n"})
+    with pytest.raises(UserError, match=r"m\.csv: 2 columns mood in its header; expected one"):
+        read(root, reader="table", file="m.csv", custom_columns=["mood"], **AUDIO)
+
+
+def test_dates_of_parquet_are_refused_before_a_row_is_read(tmp_path: Path, read: Any) -> None:
+    table = pa.table({"path": ["a.wav"], "text": ["One."], "day": pa.array([2**31 - 1], pa.date32())})
+    pq.write_table(table, tmp_path / "m.parquet")
+    with pytest.raises(UserError, match=r"column day is date32\[day\]; expected text or numbers"):
+        read(tmp_path, reader="table", file="m.parquet", custom_columns=["day"], **AUDIO)
 
 
 def test_a_reader_without_further_columns_has_no_such_setting(write: Any, read: Any) -> None:
