@@ -46,6 +46,7 @@ setup: $(READY)  ## create the environment; GPU=1 installs CUDA's libraries too
 $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".[$(EXTRAS)]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --no-deps resemblyzer
 	touch .venv/.ready $@
 
 # a path in quotes, which may have spaces; ~/ at its beginning, which a shell leaves alone within quotes, is the user's folder
@@ -221,6 +222,7 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
 	  --editable ".[preprocess,formats,dnsmos,trainer,speech,dev,bench]"
+	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock --no-deps resemblyzer
 	touch $@
 
 bench: $(BENCH)/.ready  ## run the benchmarks, each beside its floor or its peers: BENCHES=

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from preprocess.mel import magnitudes
+from preprocess.mel import power_mel
 from shared.errors import UserError
-from shared.features import FeatureSpec, mel_filterbank
+from shared.features import FeatureSpec
 
 RATE_HZ = 16_000
 WINDOW_S = 9.01  # of what the networks hear at once; `_windows` tells where windows begin
@@ -101,9 +101,7 @@ def p808_mel(samples: np.ndarray) -> np.ndarray:
     Args:
         samples: [S] float32.
     """
-    padded = np.pad(samples.astype(np.float32, copy=False), _MEL.pad_samples)
-    overlapping = np.lib.stride_tricks.sliding_window_view(padded, _MEL.n_fft)[:: _MEL.hop_samples]
-    power = np.maximum(magnitudes(overlapping, spec=_MEL) ** 2 @ mel_filterbank(_MEL), np.float32(_MEL.floor))
+    power = np.maximum(power_mel(samples, spec=_MEL), np.float32(_MEL.floor))
     below_loudest_db = 10 * np.log10(power / power.max())
     return np.asarray((np.maximum(below_loudest_db, -_RANGE_DB) + 40) / 40, np.float32)
 

@@ -53,6 +53,17 @@ def magnitudes(overlapping: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     return np.sqrt(power, out=power)
 
 
+def power_mel(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
+    """The mel of the power spectrum, [F, M] float32, of a signal that is padded with zeros: librosa's `melspectrogram`.
+
+    Args:
+        samples: [S] float32 at the spec's rate, full scale ±1.
+    """
+    padded = np.pad(samples.astype(np.float32, copy=False), spec.pad_samples)
+    overlapping = np.lib.stride_tricks.sliding_window_view(padded, spec.n_fft)[:: spec.hop_samples]
+    return np.asarray(magnitudes(overlapping, spec=spec) ** 2 @ mel_filterbank(spec), np.float32)
+
+
 def frames(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     """Cut the reflect-padded signal into overlapping frames, a view [F, n_fft] float32."""
     padded = np.pad(samples.astype(np.float32, copy=False), spec.pad_samples, mode="reflect")

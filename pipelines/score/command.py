@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,28 +32,30 @@ _SHOWN_PERCENT = (5, 25, 50, 75, 95)
 @click.option(
     "--of",
     "name",
-    type=click.Choice(["dnsmos", "text-language"]),
+    type=click.Choice(["dnsmos", "text-language", "speaker"]),
     default="dnsmos",
     show_default=True,
     help="What is measured.",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The table, CSV.")
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Of dnsmos: recordings at a time; by default, one for each core."
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Of dnsmos and speaker: recordings at a time; by default, one for each core.",
 )
 def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, workers: int | None) -> None:
     """Score the utterances of CONFIG's corpora: a table for the setting `scores` of a source.
 
     `dnsmos` predicts how listeners would rate each recording, `text-language` tells how likely each text is in the
-    language that is stated for it.
+    language that is stated for it, and `speaker` how much each recording sounds like others of its speaker.
 
     Utterances that the table has are left out, so that the same command continues. Exit 0: all have scores, 1: some
     recordings could not be read.
     """
     from pipelines.config import BuildConfig
 
-    if workers and name != "dnsmos":
-        raise click.UsageError(f"--workers: {name} is measured by one process; expected --of dnsmos")
+    if workers and name == "text-language":
+        raise click.UsageError(f"--workers: {name} is measured by one process; expected --of dnsmos or speaker")
     build_config = load_config(config, of=BuildConfig, overrides=overrides)
     from pipelines.score.measures import MEASURES
     from pipelines.tables.csv_table import CsvTable
@@ -95,17 +97,25 @@ def _scored(config: BuildConfig, *, measure: Measure, table: CsvTable, workers: 
     from pipelines.score.score import list_elements
     from preprocess.utterance import Reason, Rejection, Utterance
 
-    new, bad_rows = 0, 0
+    new, bad_rows, known = 0, 0, table.keys
     for element in list_elements(config):
-        new += isinstance(element, Utterance) and element.id not in table.keys
+        new += isinstance(element, Utterance) and element.id not in known
         bad_rows += isinstance(element, Rejection) and element.reason != Reason.NOT_SELECTED
     if bad_rows:
         click.echo(f"left out: {counted(bad_rows, 'row')} of the metadata, which a build rejects", err=True)
-    utterances = (one for one in list_elements(config) if isinstance(one, Utterance) and one.id not in table.keys)
+
+    def listed() -> Iterator[Utterance]:
+        return (one for one in list_elements(config) if isinstance(one, Utterance))
+
     what = TextColumn(f"{measure.looks_at}s")
     columns = MofNCompleteColumn(), what, BarColumn(), TextColumn("left"), TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
-    found = measure.score(utterances, max_duration_s=config.decode_limit_s, workers=workers)
+    found = measure.score(
+        lambda: (one for one in listed() if one.id not in known),
+        listed=listed,
+        max_duration_s=config.decode_limit_s,
+        workers=workers,
+    )
     with bar, contextlib.closing(found):
         task = bar.add_task("", total=new)
         for one in found:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from pipelines.score.score import Scored, score
+from pipelines.score.speakers import COLUMN, MIN_COMPARED, MIN_SPEAKER_SIMILARITY, score_speakers
 from preprocess.dnsmos import check_dnsmos
+from preprocess.speaker_encoder import check_speaker_encoder
 from preprocess.text_language import MIN_TEXT_LANGUAGE, check_text_language, text_language
 from preprocess.utterance import Utterance
 
@@ -20,10 +22,17 @@ class Score(Protocol):
     """Scores utterances, and yields each when it is done."""
 
     def __call__(
-        self, utterances: Iterable[Utterance], *, max_duration_s: float, workers: int | None
+        self,
+        new: Callable[[], Iterator[Utterance]],
+        *,
+        listed: Callable[[], Iterator[Utterance]],
+        max_duration_s: float,
+        workers: int | None,
     ) -> Generator[Scored]:
         """
         Args:
+            new: lists the utterances that are scored.
+            listed: lists all utterances, also those that have scores.
             max_duration_s: of a recording; a longer one is not decoded.
             workers: processes at a time; None: one for each core.
         """
@@ -41,14 +50,29 @@ class Measure(NamedTuple):
     without: str  # what those without a score have in common
 
 
+def score_quality(
+    new: Callable[[], Iterator[Utterance]],
+    *,
+    listed: Callable[[], Iterator[Utterance]],
+    max_duration_s: float,
+    workers: int | None,
+) -> Generator[Scored]:
+    """Predict listeners' ratings of each recording, in several processes."""
+    return score(new(), network="dnsmos", max_duration_s=max_duration_s, workers=workers)
+
+
 def score_texts(
-    utterances: Iterable[Utterance], *, max_duration_s: float = 0.0, workers: int | None = None
+    new: Callable[[], Iterator[Utterance]],
+    *,
+    listed: Callable[[], Iterator[Utterance]],
+    max_duration_s: float,
+    workers: int | None,
 ) -> Generator[Scored]:
     """Compare the text of each utterance with the language that is stated for it, in this process.
 
     An utterance in a language that the classifier does not know has no score.
     """
-    for utterance in utterances:
+    for utterance in new():
         found = text_language(utterance.text, language=utterance.language)
         if found is None:
             yield Scored(utterance, {"text_language": math.nan, "likeliest_language": ""})
@@ -64,7 +88,7 @@ DNSMOS = Measure(
     columns=("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808"),
     words=(),
     check=check_dnsmos,
-    score=score,
+    score=score_quality,
     bound=_floor_of_low_percent,
     looks_at="recording",
     without="whose cells are empty",
@@ -78,4 +102,13 @@ TEXT_LANGUAGE = Measure(
     looks_at="text",
     without="in languages that the classifier does not know",
 )
-MEASURES = {"dnsmos": DNSMOS, "text-language": TEXT_LANGUAGE}
+SPEAKER = Measure(
+    columns=(COLUMN,),
+    words=(),
+    check=check_speaker_encoder,
+    score=score_speakers,
+    bound=lambda _: MIN_SPEAKER_SIMILARITY,
+    looks_at="recording",
+    without=f"of speakers with fewer than {MIN_COMPARED + 1} recordings",
+)
+MEASURES = {"dnsmos": DNSMOS, "text-language": TEXT_LANGUAGE, "speaker": SPEAKER}

@@ -1,4 +1,4 @@
-"""Scores the recordings of corpora by DNSMOS, in several processes."""
+"""Lets a network hear the recordings of corpora, in several processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
@@ -31,7 +31,7 @@ class Scored(NamedTuple):
     """An utterance and its scores."""
 
     utterance: Utterance
-    scores: Mapping[str, float | str] = {}  # by column
+    scores: Mapping[str, Any] = {}  # by column; what a network answered
     problem: str = ""  # why the recording has no scores; empty if it has
 
 
@@ -53,10 +53,13 @@ def list_elements(config: BuildConfig) -> Iterator[Utterance | Rejection]:
                 yield element
 
 
-def score(utterances: Iterable[Utterance], *, max_duration_s: float, workers: int | None = None) -> Generator[Scored]:
+def score(
+    utterances: Iterable[Utterance], *, network: str, max_duration_s: float, workers: int | None = None
+) -> Generator[Scored]:
     """Score the recording of each utterance; yield each when it is done.
 
     Args:
+        network: its name in `pipelines.score.process`.
         max_duration_s: of a recording; a longer one is not decoded.
         workers: processes at a time; None: one for each core.
 
@@ -65,7 +68,7 @@ def score(utterances: Iterable[Utterance], *, max_duration_s: float, workers: in
     """
     count = workers or len(os.sched_getaffinity(0))
     idle: queue.SimpleQueue[ScoringProcess] = queue.SimpleQueue()
-    processes = [ScoringProcess(max_duration_s=max_duration_s) for _ in range(count)]
+    processes = [ScoringProcess(network, max_duration_s=max_duration_s) for _ in range(count)]
     for process in processes:
         idle.put(process)
 
@@ -96,8 +99,8 @@ def score(utterances: Iterable[Utterance], *, max_duration_s: float, workers: in
 class ScoringProcess:
     """A process that scores one recording at a time, and is started when one is needed."""
 
-    def __init__(self, *, max_duration_s: float):
-        self._max_duration_s = max_duration_s
+    def __init__(self, network: str, *, max_duration_s: float):
+        self._network, self._max_duration_s = network, max_duration_s
         self._lock, self._is_closed = threading.Lock(), False
         self._process: subprocess.Popen[str] | None = None
 
@@ -156,7 +159,7 @@ class ScoringProcess:
             if self._is_closed or self._process is not None:
                 return None if self._is_closed else self._process
             process = self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", PROCESS],
+                [sys.executable, "-P", "-m", PROCESS, self._network],
                 env=os.environ | ONE_THREAD,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -169,7 +172,7 @@ class ScoringProcess:
             if not self._is_closed:
                 raise UserError(
                     f"{PROCESS}: ended {_how(code)} before it took a recording; expected enough memory for each of "
-                    "the --workers, and the packages that `pip install 'myxtts[dnsmos]'` installs"
+                    "the --workers, and the packages of the network as they were installed"
                 )
             return None
         return process

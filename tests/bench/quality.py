@@ -11,17 +11,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from preprocess import quality
 from preprocess.audio import Signal, decode_audio, resample
 from preprocess.audio_file import read_audio_file
 from preprocess.dnsmos import DNSMOS, RATE_HZ
 from preprocess.mel import log_mel
+from preprocess.speaker_encoder import SpeakerEncoder
 from shared.features import preset
 from tests.bench.corpus import make_corpus
 from tests.bench.summary import add_row
 
 CLIPS, ROUNDS = 100, 5
-DNSMOS_CLIPS = 10
+FEW_CLIPS = 10
 LIMIT = 0.35
 
 
@@ -58,7 +61,9 @@ def main() -> None:
         milliseconds = 1000 * statistics.median(one[name] for one in rounds) / CLIPS
         print(f"  {name:14} {milliseconds:7.3f} ms a clip, {statistics.median(shares[name]):6.1%} of decode + mel")
     print(f"  all measures: expected at most {LIMIT:.0%}")
-    _print_dnsmos(signals[:DNSMOS_CLIPS], decode_and_mel_s=statistics.median(o["decode"] + o["mel"] for o in rounds))
+    few, decode_and_mel_s = signals[:FEW_CLIPS], statistics.median(one["decode"] + one["mel"] for one in rounds)
+    for name, network in (("DNSMOS", DNSMOS()), ("speaker", SpeakerEncoder())):
+        _print_network(name, network, signals=few, decode_and_mel_s=decode_and_mel_s)
     share = statistics.median(shares["all measures"])
     add_row(
         "quality",
@@ -70,14 +75,15 @@ def main() -> None:
     )
 
 
-def _print_dnsmos(signals: list[Signal], *, decode_and_mel_s: float) -> None:
+def _print_network(
+    name: str, network: Callable[[np.ndarray], object], *, signals: list[Signal], decode_and_mel_s: float
+) -> None:
     """Print what `myxtts-data score` computes for a clip; `decode_and_mel_s` is that of CLIPS clips."""
-    networks = DNSMOS()
     heard = [resample(signal, rate_hz=RATE_HZ).samples for signal in signals]
-    networks(heard[0])
-    clip_s = _time(lambda clip: networks(heard[clip]), range(len(heard))) / len(heard)
+    network(heard[0])
+    clip_s = _time(lambda clip: network(heard[clip]), range(len(heard))) / len(heard)
     times = clip_s / (decode_and_mel_s / CLIPS)
-    print(f"  {'DNSMOS':14} {1000 * clip_s:7.0f} ms a clip, {times:6.0f} x decode + mel, by a command of its own")
+    print(f"  {name:14} {1000 * clip_s:7.0f} ms a clip, {times:6.0f} x decode + mel, by a command of its own")
 
 
 def _time(work: Callable[[int], object], clips: range) -> float:

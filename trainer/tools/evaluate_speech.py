@@ -27,10 +27,10 @@ from trainer.evaluation.clip_measures import (
 )
 from trainer.evaluation.eval_clips import EvalClip, Row, read_mels
 from trainer.evaluation.listeners import Listener
-from trainer.evaluation.speaker_encoders import resemblyzer_encoder
 from trainer.speech.generation import BATCH_ROWS
 from trainer.speech.options import SpeechOptions
 from trainer.speech.plausibility import NO_END
+from trainer.speech.speaker_encoder import resemblyzer_encoder
 from trainer.speech.speech import Speech
 from trainer.speech.synthesizer import Synthesizer
 from trainer.speech.voice import Voice, mel_differences

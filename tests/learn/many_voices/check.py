@@ -45,8 +45,8 @@ def main(
     from tests.learn.many_voices.judge import Judge
     from tests.learn.many_voices.recordings import HeldOut
     from tests.learn.results import as_document, results_table
-    from trainer.evaluation.speaker_encoders import resemblyzer_encoder
     from trainer.speech.options import SpeechOptions
+    from trainer.speech.speaker_encoder import resemblyzer_encoder
     from trainer.speech.synthesizer import Synthesizer
 
     options = SpeechOptions(guidance=guidance)

@@ -13,10 +13,10 @@ from tests.learn.many_voices.voice_profiles import median_pitch_hz, nearest_embe
 from tests.learn.metrics import has_length_of, orderly_moves
 from tests.learn.results import Measurement
 from trainer.evaluation.cepstra import align_mels
-from trainer.evaluation.speaker_encoders import Encoder
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.options import SpeechOptions
 from trainer.speech.recording import mel_of
+from trainer.speech.speaker_encoder import Encoder
 from trainer.speech.synthesizer import Synthesizer
 
 RIGHT_SENTENCE, RIGHT_VOICE, RIGHT_LENGTH, ORDERLY = 0.98, 0.80, 0.95, 0.98

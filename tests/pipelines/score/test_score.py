@@ -22,7 +22,7 @@ from pipelines.score import score as scoring
 from pipelines.score.score import list_elements, score
 from pipelines.tables.csv_table import CsvTable
 from preprocess.corpora import read_corpus
-from preprocess.dnsmos import DNSMOS, RATE_HZ
+from preprocess.dnsmos import RATE_HZ
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -121,7 +121,7 @@ def test_a_recording_is_scored_as_the_authors_program_scores_the_file(tmp_path: 
     samples, rate_hz = soundfile.read(sorted((builds.ENGLISH / "wavs").iterdir())[5])
     path = tmp_path / "loud.wav"
     soundfile.write(path, samples / abs(samples).max() * 1.2, rate_hz, subtype="FLOAT")
-    found = process.score(DNSMOS(), path=str(path), max_duration_s=60)["scores"]
+    found = process.score(process.dnsmos(), path=str(path), max_duration_s=60)["scores"]
     assert isinstance(found, dict)
     expected = authors.run(str(path), RATE_HZ)
     for name, value in found.items():
@@ -131,7 +131,7 @@ def test_a_recording_is_scored_as_the_authors_program_scores_the_file(tmp_path: 
 def test_a_recording_of_one_sample_is_too_short(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", [0.5], 48_000)
     with pytest.raises(Rejected, match="nothing is left of it at 16000 Hz"):
-        process.score(DNSMOS(), path=str(tmp_path / "a.wav"), max_duration_s=60)
+        process.score(process.dnsmos(), path=str(tmp_path / "a.wav"), max_duration_s=60)
 
 
 def test_utterances_are_those_of_the_lists_whatever_their_number_and_scores(config: Path, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_recording_that_ends_its_process_or_never_ends_is_a_problem_of_its_own
     monkeypatch.setattr(scoring, "MAX_WAIT_S", 5.0)
     monkeypatch.setattr(scoring, "MAX_WAITS", 0.0)
     given = utterances("1", "2", "crash", "3", "hang", "4", "defect", "5last", "6")
-    found = {one.utterance.id: one for one in score(given, max_duration_s=60, workers=1)}
+    found = {one.utterance.id: one for one in score(given, network="dnsmos", max_duration_s=60, workers=1)}
     assert {name: one.problem for name, one in found.items() if one.problem} == {
         "crash": "the process that scored it ended by SIGABRT",
         "hang": "took too long, and was given up",
@@ -187,14 +187,14 @@ def test_a_recording_that_ends_its_process_or_never_ends_is_a_problem_of_its_own
 def test_a_process_that_takes_no_recording_ends_the_scoring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCORE_TEST_BROKEN", "1")
     with pytest.raises(UserError, match="ended with exit code 3 before it took a recording; expected enough memory"):
-        list(score(utterances("1", "2"), max_duration_s=60, workers=1))
+        list(score(utterances("1", "2"), network="dnsmos", max_duration_s=60, workers=1))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("stand_in")
 def test_several_processes_work_at_once() -> None:
     names = [f"together{number}" for number in range(40)]
-    found = list(score(utterances(*names), max_duration_s=60, workers=3))
+    found = list(score(utterances(*names), network="dnsmos", max_duration_s=60, workers=3))
     assert sorted(one.scores["ovrl"] for one in found) == list(range(40))
     assert len({one.scores["process"] for one in found}) == 3
 
@@ -203,7 +203,7 @@ def test_several_processes_work_at_once() -> None:
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("names", [("1", "hang"), ("1", "hang", "hang2", *"23456789")])
 def test_who_stops_listening_waits_for_no_recording(names: tuple[str, ...]) -> None:
-    found = score(utterances(*names), max_duration_s=60, workers=1)
+    found = score(utterances(*names), network="dnsmos", max_duration_s=60, workers=1)
     assert next(found).utterance.id == "1"
     before_s = time.monotonic()
     found.close()

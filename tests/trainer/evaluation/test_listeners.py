@@ -13,7 +13,6 @@ import pytest
 from shared.errors import UserError
 from trainer.evaluation import listeners
 from trainer.evaluation.listeners import RATE_HZ, PocketsphinxListener, open_listener
-from trainer.evaluation.speaker_encoders import resemblyzer_encoder
 
 SOUND = np.sin(np.arange(22_050) / 20).astype(np.float32)
 
@@ -124,19 +123,3 @@ def test_transformers_gets_sound_with_its_rate(
         assert listener.transcribe(sound, rate_hz=22_050, language="deu_Latn") == "Guten Tag"
     with pytest.raises(UserError, match="listener transformers: no model; expected transformers:MODEL"):
         open_listener("transformers")
-
-
-def test_resemblyzer_gets_sound_at_16_khz(monkeypatch: pytest.MonkeyPatch) -> None:
-    class VoiceEncoder:
-        def __init__(self, device: str, *, verbose: bool):
-            assert (device, verbose) == ("cpu", False)
-
-        def embed_utterance(self, sound: np.ndarray) -> np.ndarray:
-            return np.array([len(sound), 0.0])
-
-    fake_package(monkeypatch, "resemblyzer", VoiceEncoder=VoiceEncoder)
-    encoder = resemblyzer_encoder(rate_hz=22_050)
-    assert encoder is not None
-    assert encoder(SOUND)[0] == 16_000 + 2 * int(listeners.SILENCE_S * RATE_HZ)
-    monkeypatch.delitem(sys.modules, "resemblyzer")
-    assert resemblyzer_encoder(rate_hz=22_050) is None
