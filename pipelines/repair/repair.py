@@ -36,7 +36,7 @@ from pipelines.validation.remedies import CORPUS_CHECKS
 from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from shared.errors import UserError
-from shared.files import file_sha256
+from shared.files import file_sha256, write_bytes
 from shared.layout import Layout
 from shared.locks import Lock, write_lock
 from shared.publication import check_folders
@@ -135,7 +135,8 @@ class _Repair:
         )
         intact = [name for name in self._shard_names if name not in self._damaged_shards]
         always = {name: stated_inputs(name, published=self._published) for name in intact}
-        reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over={}, always=always))
+        made = job.run(plan, listing=listing, reuse=ReusePolicy(take_over={}, always=always))
+        reports = [self._with_published_tables(report, job=job) for report in made]
         rebuilt = (report for report in reports if report.info.name in self._damaged_shards)
         check_counts(rebuilt, listed=plan.listed_in(self._damaged_shards))
         differences = tuple(self._shard_differences(reports, job=job))
@@ -165,6 +166,34 @@ class _Repair:
         """The versions that made the dataset; those of here if its dataset.json is lost or damaged."""
         info = self._published.info
         return info.made_by if info is not None and self._published.is_original else made_here()
+
+    def _with_published_tables(self, report: ShardReport, *, job: BuildJob) -> ShardReport:
+        """The report with the published tables, where they are intact and have the rebuilt rows.
+
+        Another version of pyarrow writes other bytes for the same rows.
+        """
+        name = report.info.name
+        if self._has_published_sums(report) or not self._are_tables_intact(name) or _differ(name, self._layout, job):
+            return report
+        sums: dict[str, str] = {}
+        for field, table in (
+            ("manifest_sha256", Layout.manifest),
+            ("rejected_sha256", Layout.rejected),
+            ("withheld_manifest_sha256", Layout.withheld_manifest),
+        ):
+            write_bytes(table(job.staged, name), table(self._layout, name).read_bytes(), durable=False)
+            sums[field] = file_sha256(table(job.staged, name))
+        return report.model_copy(update={"info": report.info.model_copy(update=sums)})
+
+    def _has_published_sums(self, report: ShardReport) -> bool:
+        """Whether all files of a shard have the published sums, as far as these are known."""
+        sums = expected_sums(report.info.name, published=self._published, layout=self._layout)
+        made = zip(sums, report.info.sha256_of_files(), strict=True)
+        return all(not known or digest in known for known, digest in made)
+
+    def _are_tables_intact(self, shard_name: str) -> bool:
+        parts = [path.relative_to(self._layout.root).as_posix() for path in self._layout.shard_files(shard_name)]
+        return self._damaged.isdisjoint(name for name in parts if name.endswith(".parquet"))
 
     def _with_stated_inputs(self, report: ShardReport) -> ShardReport:
         """The report with the published hash of inputs: a shard with the published bytes keeps it."""
@@ -210,16 +239,17 @@ class _Repair:
         """The rebuilt shards without the published bytes; by utterance if the published tables are intact."""
         for report in reports:
             shard_name = report.info.name
-            sums = expected_sums(shard_name, published=self._published, layout=self._layout)
-            made = zip(sums, report.info.sha256_of_files(), strict=True)
-            if shard_name not in self._damaged_shards or all(not known or digest in known for known, digest in made):
+            if shard_name not in self._damaged_shards or self._has_published_sums(report):
                 continue
-            parts = [path.relative_to(self._layout.root).as_posix() for path in self._layout.shard_files(shard_name)]
-            tables_intact = self._damaged.isdisjoint(name for name in parts if name.endswith(".parquet"))
+            tables_intact = self._are_tables_intact(shard_name)
             found = list(diff_shard(shard_name, older=self._layout, newer=job.staged)) if tables_intact else []
             why = "no row of its tables differs" if tables_intact else "its tables are damaged too"
             message = f"rebuilt, it differs from the published one; {why}"
             yield from found or [ShardDifference(shard_name=shard_name, utterance_id=None, message=message)]
+
+
+def _differ(shard_name: str, published: Layout, job: BuildJob) -> bool:
+    return any(True for _ in diff_shard(shard_name, older=published, newer=job.staged))
 
 
 def _sums_by_file(published: DatasetFiles, *, layout: Layout) -> dict[str, set[str]]:

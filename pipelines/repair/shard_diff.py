@@ -8,7 +8,8 @@ from typing import Any
 import pydantic
 
 from shared.layout import Layout
-from shared.tables import CORPUS_COLUMNS, read_table
+from shared.tables import CORPUS_COLUMNS, MANIFEST, read_table
+from shared.tables import REJECTED as REJECTED_ROWS
 
 KEPT, FILTERED, REJECTED = "kept", "withheld", "rejected"
 # columns that the other utterances of the dataset determine
@@ -44,12 +45,12 @@ State = tuple[str, dict[str, Any]]  # KEPT, FILTERED or REJECTED, and the row
 
 def _states(shard_name: str, *, layout: Layout) -> dict[str, State]:
     states: dict[str, State] = {}
-    for state, path in (
-        (REJECTED, layout.rejected(shard_name)),
-        (FILTERED, layout.withheld_manifest(shard_name)),
-        (KEPT, layout.manifest(shard_name)),
+    for state, path, schema in (
+        (REJECTED, layout.rejected(shard_name), REJECTED_ROWS),
+        (FILTERED, layout.withheld_manifest(shard_name), MANIFEST),
+        (KEPT, layout.manifest(shard_name), MANIFEST),
     ):
-        for row in read_table(path).to_pylist():
+        for row in read_table(path, schema=schema).to_pylist():
             values = {name: value for name, value in row.items() if name not in _IGNORED}
             states[row["utterance_id"]] = (state, values)
     return states
