@@ -122,16 +122,16 @@ def test_each_sentence_of_a_text_is_compared_with_a_recording_of_its_own() -> No
     judged: list[tuple[str, str, str]] = []
     listener = SimpleNamespace(
         recording=lambda text: f"recording of {text}",
-        judge=lambda pieces, text, recording: judged.append((pieces[0].text, text, recording)),
+        judge=lambda pieces, text, recording: judged.append(([one.text for one in pieces], text, recording)),
     )
-    pieces = [spoken_piece("the lady."), spoken_piece("the doctor.")]
-    list(judge_sentences(pieces, text="the lady. the doctor.", listener=listener))
+    pieces = [spoken_piece(text) for text in ("the lady", "finds the doctor.", "the doctor.")]
+    list(judge_sentences(pieces, text="the lady finds the doctor. the doctor.", listener=listener))
     assert judged == [
-        ("the lady.", "the lady", "recording of the lady"),
-        ("the doctor.", "the doctor", "recording of the doctor"),
+        (["the lady", "finds the doctor."], "the lady finds the doctor", "recording of the lady finds the doctor"),
+        (["the doctor."], "the doctor", "recording of the doctor"),
     ]
     with pytest.raises(UserError, match="expected its sentences"):
-        list(judge_sentences(pieces[:1], text="the lady. the doctor.", listener=listener))
+        list(judge_sentences(pieces[:2], text="the lady finds the doctor. the doctor.", listener=listener))
 
 
 def test_failures_are_counted_in_texts_of_one_and_of_several_sentences() -> None:

@@ -225,12 +225,18 @@ def judge_sentences(pieces: Sequence[SpokenPiece], *, text: str, listener: Liste
     Raises:
         UserError: the text was not spoken sentence by sentence.
     """
-    said = text.removesuffix(".").split(". ")
-    spoken = [" ".join(words_of(piece.text)) for piece in pieces]
-    if spoken != said:
-        raise UserError(f"{text!r} was spoken as {spoken}, expected its sentences")
-    for piece, sentence in zip(pieces, said, strict=True):
-        yield listener.judge([piece], text=sentence, recording=listener.recording(sentence))
+    waiting = list(pieces)
+    for sentence in text.removesuffix(".").split(". "):
+        spoken: list[SpokenPiece] = []  # a long sentence is spoken in parts
+        while waiting and (not spoken or _words(spoken) != sentence):
+            spoken.append(waiting.pop(0))
+        if _words(spoken) != sentence:
+            raise UserError(f"{text!r} was spoken as {[piece.text for piece in pieces]}, expected its sentences")
+        yield listener.judge(spoken, text=sentence, recording=listener.recording(sentence))
+
+
+def _words(pieces: Sequence[SpokenPiece]) -> str:
+    return " ".join(word for piece in pieces for word in words_of(piece.text))
 
 
 def failures_of(found: dict[str, dict[str, int]]) -> tuple[int, int]:
