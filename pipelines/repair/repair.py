@@ -168,12 +168,14 @@ class _Repair:
         return info.made_by if info is not None and self._published.is_original else made_here()
 
     def _with_published_tables(self, report: ShardReport, *, job: BuildJob) -> ShardReport:
-        """The report with the published tables, where they are intact and have the rebuilt rows.
+        """The report with the published tables, where they are intact, and the rebuilt records and rows are equal.
 
         Another version of pyarrow writes other bytes for the same rows.
         """
         name = report.info.name
-        if self._has_published_sums(report) or not self._are_tables_intact(name) or _differ(name, self._layout, job):
+        if not self._are_records_published(report) or self._has_published_sums(report):
+            return report
+        if not self._are_tables_intact(name) or _differ(name, self._layout, job):
             return report
         sums: dict[str, str] = {}
         for field, table in (
@@ -184,6 +186,11 @@ class _Repair:
             write_bytes(table(job.staged, name), table(self._layout, name).read_bytes(), durable=False)
             sums[field] = file_sha256(table(job.staged, name))
         return report.model_copy(update={"info": report.info.model_copy(update=sums)})
+
+    def _are_records_published(self, report: ShardReport) -> bool:
+        """Whether the records of a shard are known to have the published bytes."""
+        kept, _, _, withheld, _ = expected_sums(report.info.name, published=self._published, layout=self._layout)
+        return report.info.sha256 in kept and report.info.withheld_sha256 in withheld
 
     def _has_published_sums(self, report: ShardReport) -> bool:
         """Whether all files of a shard have the published sums, as far as these are known."""
