@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import io
+import math
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,13 @@ from shared.errors import UserError
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 VERSION = 1001
+
+
+# What reading a damaged file can raise.
+_DAMAGES = (
+    *(pickle.UnpicklingError, ValueError, TypeError, LookupError, AttributeError, EOFError),
+    *(MemoryError, OverflowError, RecursionError),
+)
 
 
 class _Tensor(NamedTuple):
@@ -49,7 +57,10 @@ class _Unpickler(pickle.Unpickler):
         return self._KNOWN[module, name]
 
     def persistent_load(self, pid: Sequence[Any]) -> Any:
-        return str(pid[2])  # ("storage", type, key, device, number of values, …)
+        key = pid[2]  # ("storage", type, key, device, number of values, …)
+        if not isinstance(key, str):
+            raise pickle.UnpicklingError("a storage without a name")
+        return key
 
 
 def read_weights(path: Path, *, key: str) -> dict[str, np.ndarray]:
@@ -71,7 +82,7 @@ def read_weights(path: Path, *, key: str) -> dict[str, np.ndarray]:
         return {name: _array(one, storages) for name, one in saved[key].items()}
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
-    except (pickle.UnpicklingError, ValueError, TypeError, LookupError, AttributeError, EOFError, MemoryError) as error:
+    except _DAMAGES as error:
         raise UserError(f"{path}: no weights that PyTorch saved, or damaged: {error}") from error
 
 
@@ -88,6 +99,7 @@ def _array(tensor: _Tensor, storages: dict[str, np.ndarray]) -> np.ndarray:
     """The values of a tensor, checked to lie in its storage."""
     values = storages[tensor.storage][tensor.offset :]
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.strides, strict=True))
-    if min((*tensor.shape, *tensor.strides), default=1) < 1 or last >= len(values):
+    is_valid = min((*tensor.shape, *tensor.strides), default=1) >= 1 and tensor.offset >= 0
+    if not is_valid or last >= len(values) or math.prod(tensor.shape) > len(values):
         raise ValueError(f"a tensor {tensor.shape} in a storage of {len(values)} values")
     return np.lib.stride_tricks.as_strided(values, tensor.shape, [4 * stride for stride in tensor.strides]).copy()

@@ -42,6 +42,15 @@ STEP_FRAMES = 77  # from one window to the next
 MIN_COVERED = 0.75  # of the last window, by the recording; what covers less is not heard
 LAYERS = 3
 MIN_LEVEL_DB = -30.0  # below full scale; a softer recording is amplified, as the authors' program does
+MAX_GAIN_DB = 60.0
+_GATES = 4 * DIMENSIONS
+_SHAPES = {
+    **{f"lstm.weight_ih_l{layer}": (_GATES, DIMENSIONS if layer else _MEL.n_mels) for layer in range(LAYERS)},
+    **{f"lstm.weight_hh_l{layer}": (_GATES, DIMENSIONS) for layer in range(LAYERS)},
+    **{f"lstm.bias_{one}_l{layer}": (_GATES,) for one in ("ih", "hh") for layer in range(LAYERS)},
+    "linear.weight": (DIMENSIONS, DIMENSIONS),
+    "linear.bias": (DIMENSIONS,),
+}
 INSTALL = "pip install --no-deps 'resemblyzer>=0.1.4,<0.2'"
 
 
@@ -56,6 +65,8 @@ class SpeakerEncoder:
         """
         check_speaker_encoder()
         weights = read_weights(_path(), key="model_state")
+        if {name: one.shape for name, one in weights.items() if name in _SHAPES} != _SHAPES:
+            raise UserError(f"{_path()}: not the weights of Resemblyzer 0.1; {INSTALL}")
         self._layers = [_Layer(weights, number=number) for number in range(LAYERS)]
         self._linear, self._bias = weights["linear.weight"], weights["linear.bias"]
 
@@ -64,6 +75,9 @@ class SpeakerEncoder:
 
         Args:
             samples: [S] float32 at RATE_HZ, full scale ±1; at least one.
+
+        Returns:
+            NaN if the network hears no voice at all.
         """
         heard = np.stack(_windows(_audible(samples)))  # [N, F, M]
         for layer in self._layers:
@@ -105,15 +119,15 @@ def has_speaker_encoder() -> bool:
 
 def _path() -> Path:
     spec = importlib.util.find_spec("resemblyzer")
-    places = (spec.submodule_search_locations if spec else None) or ["resemblyzer"]
-    return Path(places[0]) / "pretrained.pt"
+    places = spec.submodule_search_locations if spec else None
+    return Path(places[0] if places else "/nonexistent") / "pretrained.pt"
 
 
 def _audible(samples: np.ndarray) -> np.ndarray:
-    """The signal at MIN_LEVEL_DB, if it is softer; silence stays."""
+    """The signal at MIN_LEVEL_DB, if it is softer; near silence stays softer."""
     power = float(np.mean(samples.astype(np.float64) ** 2))
     missing_db = MIN_LEVEL_DB - 10 * math.log10(power) if power else 0.0
-    return samples * np.float32(10 ** (max(0.0, missing_db) / 20))
+    return samples * np.float32(10 ** (min(max(0.0, missing_db), MAX_GAIN_DB) / 20))
 
 
 def _windows(samples: np.ndarray) -> list[np.ndarray]:

@@ -141,7 +141,7 @@ def _differing_keys(changed: pa.Table) -> pa.Table:
         raise UserError(f"the column custom of a manifest: {error.message}; run `make validate`") from error
     for before, after in zip(*sides, strict=True):
         for key in before.keys() & after.keys():
-            if before[key] == after[key]:
+            if json.dumps(before[key]) == json.dumps(after[key]):  # in Python, 1 is True
                 del before[key], after[key]
     written = ([json.dumps(one, ensure_ascii=False) for one in side] for side in sides)
     return pa.table([changed[ID], *(pa.array(side, pa.string()) for side in written)], names=changed.column_names)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import click
+import pyarrow as pa
 
+from pipelines.build.disk_errors import translate_disk_errors
 from pipelines.build.file_sums import stated_sums
 from pipelines.build.incremental import ReusePolicy
 from pipelines.build.job import BuildJob
@@ -41,7 +43,14 @@ from shared.layout import Layout
 from shared.locks import Lock, write_lock
 from shared.publication import check_folders
 from shared.storage_path import StoragePath
+from shared.tables import MANIFEST, REJECTED, read_table
 
+# The sum of each table of a shard in `ShardInfo`, its path, and its columns.
+TABLES = (
+    ("manifest_sha256", Layout.manifest, MANIFEST),
+    ("rejected_sha256", Layout.rejected, REJECTED),
+    ("withheld_manifest_sha256", Layout.withheld_manifest, MANIFEST),
+)
 # In place of a hash of inputs; it equals no hash, so that the next build makes the shard again.
 UNKNOWN_INPUTS = "unknown"
 
@@ -175,16 +184,13 @@ class _Repair:
         name = report.info.name
         if not self._are_records_published(report) or self._has_published_sums(report):
             return report
-        if not self._are_tables_intact(name) or _differ(name, self._layout, job):
+        if not self._are_tables_intact(name) or not _has_equal_tables(name, older=self._layout, newer=job.staged):
             return report
         sums: dict[str, str] = {}
-        for field, table in (
-            ("manifest_sha256", Layout.manifest),
-            ("rejected_sha256", Layout.rejected),
-            ("withheld_manifest_sha256", Layout.withheld_manifest),
-        ):
-            write_bytes(table(job.staged, name), table(self._layout, name).read_bytes(), durable=False)
-            sums[field] = file_sha256(table(job.staged, name))
+        for field, path_of, _ in TABLES:
+            with translate_disk_errors(staging=job.staged.root):
+                write_bytes(path_of(job.staged, name), path_of(self._layout, name).read_bytes(), durable=False)
+            sums[field] = file_sha256(path_of(job.staged, name))
         return report.model_copy(update={"info": report.info.model_copy(update=sums)})
 
     def _are_records_published(self, report: ShardReport) -> bool:
@@ -255,8 +261,11 @@ class _Repair:
             yield from found or [ShardDifference(shard_name=shard_name, utterance_id=None, message=message)]
 
 
-def _differ(shard_name: str, published: Layout, job: BuildJob) -> bool:
-    return any(True for _ in diff_shard(shard_name, older=published, newer=job.staged))
+def _has_equal_tables(shard_name: str, *, older: Layout, newer: Layout) -> bool:
+    def rows(layout: Layout) -> list[pa.Table]:
+        return [read_table(path_of(layout, shard_name), schema=schema) for _, path_of, schema in TABLES]
+
+    return rows(older) == rows(newer)
 
 
 def _sums_by_file(published: DatasetFiles, *, layout: Layout) -> dict[str, set[str]]:

@@ -63,19 +63,24 @@ def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, worker
     measure = MEASURES[name]
     measure.check()
     table = CsvTable(out, columns=(ID, *measure.columns, *measure.words), key=ID)
-    scored, problems = 0, 0
+    scored, unscored, problems = 0, 0, 0
     try:
         with contextlib.closing(_scored(build_config, measure=measure, table=table, workers=workers)) as found:
             for one in found:
                 if one.problem:
                     click.echo(f"{one.utterance.audio_path}: {one.problem}", err=True)
                     problems += 1
+                elif not one.scores:
+                    unscored += 1
                 else:
                     table.add([{ID: one.utterance.id} | {key: _cell(value) for key, value in one.scores.items()}])
                     scored += 1
     except KeyboardInterrupt:
         exit_interrupted(f"interrupted: {counted(scored, measure.looks_at)} scored now; the same command continues")
     click.echo(f"{out}: {counted(scored, measure.looks_at)} scored, {problems:,} that cannot be read")
+    if unscored:
+        what = f"{counted(unscored, measure.looks_at)} {measure.without}"
+        click.echo(f"no {measure.columns[0]}: {what}, not in the table")
     if table.keys:
         click.echo(f"the table had {counted(len(table.keys), measure.looks_at)} already")
     _show_distribution(out, measure=measure)

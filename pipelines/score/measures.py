@@ -109,6 +109,6 @@ SPEAKER = Measure(
     score=score_speakers,
     bound=lambda _: MIN_SPEAKER_SIMILARITY,
     looks_at="recording",
-    without=f"of speakers with fewer than {MIN_COMPARED + 1} recordings",
+    without=f"of speakers of whom fewer than {MIN_COMPARED} others of the compared ones can be read",
 )
 MEASURES = {"dnsmos": DNSMOS, "text-language": TEXT_LANGUAGE, "speaker": SPEAKER}

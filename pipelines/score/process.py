@@ -57,7 +57,14 @@ def dnsmos() -> Hear:
 def speaker() -> Hear:
     """The vector of the voice."""
     encoder = SpeakerEncoder()
-    return lambda samples: {"voice": encoder(samples).tolist()}
+
+    def hear(samples: np.ndarray) -> dict[str, object]:
+        voice = encoder(samples)
+        if not np.isfinite(voice).all():
+            raise Rejected(Reason.EMPTY_AUDIO, "no voice is heard")
+        return {"voice": voice.tolist()}
+
+    return hear
 
 
 NETWORKS: dict[str, Callable[[], Hear]] = {"dnsmos": dnsmos, "speaker": speaker}

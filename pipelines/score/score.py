@@ -31,7 +31,7 @@ class Scored(NamedTuple):
     """An utterance and its scores."""
 
     utterance: Utterance
-    scores: Mapping[str, Any] = {}  # by column; what a network answered
+    scores: Mapping[str, Any] = {}  # by column; what a network answered; empty if there is none
     problem: str = ""  # why the recording has no scores; empty if it has
 
 

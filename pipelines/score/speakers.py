@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import collections
+import functools
 import heapq
-import itertools
-import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 
 import numpy as np
@@ -19,6 +18,8 @@ COMPARED = 10  # recordings of a speaker, chosen by hash, with which each of his
 MIN_SPEAKER_SIMILARITY = 0.6
 MIN_COMPARED = 3  # of them beside the recording itself; with fewer, it has no score
 
+Voices = dict[str, np.ndarray]  # [256] float32 by the id of the recording
+
 
 def score_speakers(
     new: Callable[[], Iterator[Utterance]],
@@ -29,7 +30,7 @@ def score_speakers(
 ) -> Generator[Scored]:
     """Compare the voice of each new recording with those of other recordings of its speaker.
 
-    The score is the median of the cosines: up to half of the compared recordings may be of another person.
+    The score is the median of the cosines: fewer than half of the compared recordings may be of another person.
 
     Args:
         new: lists the utterances that are scored.
@@ -38,20 +39,16 @@ def score_speakers(
         workers: processes at a time; None: one for each core.
     """
     chosen = choose_compared(listed(), speakers={one.speaker for one in new()})
-    known: dict[str, Scored] = {}
-    voices: dict[str, dict[str, np.ndarray]] = collections.defaultdict(dict)  # speaker -> id -> [256]
-    for one in _heard(chosen.values(), max_duration_s=max_duration_s, workers=workers):
-        known[one.utterance.id] = one
-        if not one.problem:
-            voices[one.utterance.speaker][one.utterance.id] = _voice(one)
-    others = (one for one in new() if one.id not in known)
-    heard = _heard(others, max_duration_s=max_duration_s, workers=workers)
-    for one in itertools.chain((known[one.id] for one in new() if one.id in known), heard):
-        yield one if one.problem else one._replace(scores={COLUMN: similarity(one, voices[one.utterance.speaker])})
-
-
-def _heard(utterances: Iterable[Utterance], *, max_duration_s: float, workers: int | None) -> Generator[Scored]:
-    return score(utterances, network="speaker", max_duration_s=max_duration_s, workers=workers)
+    wanted = {one.id for one in new()} & chosen.keys()
+    hear = functools.partial(score, network="speaker", max_duration_s=max_duration_s, workers=workers)
+    voices: dict[str, Voices] = collections.defaultdict(dict)
+    for heard in _by_speaker(hear(sorted(chosen.values(), key=lambda one: one.speaker)), chosen=chosen):
+        for one in heard:
+            if not one.problem:
+                voices[one.utterance.speaker][one.utterance.id] = _voice(one)
+        yield from (_scored(one, voices) for one in heard if one.utterance.id in wanted)
+    for one in hear(one for one in new() if one.id not in chosen):
+        yield _scored(one, voices)
 
 
 def choose_compared(utterances: Iterable[Utterance], *, speakers: set[str]) -> dict[str, Utterance]:
@@ -64,14 +61,23 @@ def choose_compared(utterances: Iterable[Utterance], *, speakers: set[str]) -> d
     return {name: one for heap in chosen.values() for _, name, one in heap}
 
 
-def similarity(one: Scored, voices: dict[str, np.ndarray]) -> float:
-    """The median cosine of a recording's voice with these others; NaN if there are fewer than MIN_COMPARED.
+def _by_speaker(heard: Iterable[Scored], *, chosen: dict[str, Utterance]) -> Iterator[list[Scored]]:
+    """The compared recordings of one speaker after the other, each once all of his are heard."""
+    missing = collections.Counter(one.speaker for one in chosen.values())
+    waiting: dict[str, list[Scored]] = collections.defaultdict(list)
+    for one in heard:
+        speaker = one.utterance.speaker
+        waiting[speaker].append(one)
+        if len(waiting[speaker]) == missing[speaker]:
+            yield waiting.pop(speaker)
 
-    Args:
-        voices: [256] by id; that of the recording itself may be among them.
-    """
-    others = [voice for name, voice in voices.items() if name != one.utterance.id]
-    return float(np.median(np.stack(others) @ _voice(one))) if len(others) >= MIN_COMPARED else math.nan
+
+def _scored(one: Scored, voices: dict[str, Voices]) -> Scored:
+    """The recording with its score, with none if too few others are known, or with its problem."""
+    others = [voice for name, voice in voices[one.utterance.speaker].items() if name != one.utterance.id]
+    if one.problem or len(others) < MIN_COMPARED:
+        return one._replace(scores={})
+    return one._replace(scores={COLUMN: float(np.median(np.stack(others) @ _voice(one)))})
 
 
 def _voice(one: Scored) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,8 @@ def _checked(value: Any, *, column: str) -> str | int | float | bool | None:
     """A value as JSON can hold it; raises Rejected if it is of another kind, infinite, or no valid Unicode."""
     if value is None or value == "" or value != value:  # NaN
         return None
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
     if not isinstance(value, str | int | float):
         kind = type(value).__name__
         raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {kind}, expected text, a number, true or false")

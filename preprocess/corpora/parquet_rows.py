@@ -73,7 +73,7 @@ def _schema(path: Path, *, required: Sequence[str], present: Sequence[str] = ())
     """The columns of a file.
 
     Raises:
-        UserError: one of these is missing, or a required one can hold no text; or the file is damaged.
+        UserError: one of these is missing or stands twice, or a required one can hold no text; or the file is damaged.
     """
     try:
         schema = pq.read_schema(path)
@@ -81,6 +81,8 @@ def _schema(path: Path, *, required: Sequence[str], present: Sequence[str] = ())
         raise _damaged(path, error) from error
     if missing := [column for column in (*required, *present) if column not in schema.names]:
         raise UserError(f"{path}: no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+    if twice := [column for column in (*required, *present) if schema.names.count(column) > 1]:
+        raise UserError(f"{path}: {schema.names.count(twice[0])} columns {twice[0]}; expected one")
     _check_columns(path, schema, required=required)
     return schema
 

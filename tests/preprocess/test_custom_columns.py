@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import re
 from pathlib import Path
@@ -86,11 +87,12 @@ def test_the_columns_that_were_asked_for_are_kept(name: str, write: Any, utteran
 @pytest.mark.parametrize("reader", ["table", "parquet"])
 def test_columns_of_parquet_are_kept_with_their_types(reader: str, tmp_path: Path, utterances: Any) -> None:
     row = {"audio": b"1", "path": "a.wav", "text": "One.", "gender": "", "age": 31, "snr": 12.5, "is_read": True}
+    row["mos"] = decimal.Decimal("3.5")
     pq.write_table(pa.Table.from_pylist([row]), tmp_path / "m.parquet")
     place = {"file": "m.parquet", **AUDIO} if reader == "table" else {"columns": {"text": "text"}, "language": "en"}
-    wanted = ["gender", "age", "snr", "is_read"]
+    wanted = ["gender", "age", "snr", "is_read", "mos"]
     (one,) = utterances(tmp_path, reader=reader, custom_columns=wanted, **place)
-    assert json.loads(one.custom) == {"gender": None, "age": 31, "snr": 12.5, "is_read": True}
+    assert json.loads(one.custom) == {"gender": None, "age": 31, "snr": 12.5, "is_read": True, "mos": 3.5}
 
 
 def test_nan_is_null(write: Any, utterances: Any) -> None:
@@ -177,6 +179,13 @@ def test_a_column_that_stands_twice_in_its_header_is_refused(write: Any, read: A
     root = write({"m.csv": "path,text,mood,mood\na.wav,One.,1,2\n"})
     with pytest.raises(UserError, match=r"m\.csv: 2 columns mood in its header; expected one"):
         read(root, reader="table", file="m.csv", custom_columns=["mood"], **AUDIO)
+
+
+def test_a_column_that_stands_twice_in_parquet_is_refused(tmp_path: Path, read: Any) -> None:
+    table = pa.Table.from_arrays([["a.wav"], ["One."], ["Two."]], names=["path", "text", "text"])
+    pq.write_table(table, tmp_path / "m.parquet")
+    with pytest.raises(UserError, match=r"m\.parquet: 2 columns text; expected one"):
+        read(tmp_path, reader="table", file="m.parquet", **AUDIO)
 
 
 def test_dates_of_parquet_are_refused_before_a_row_is_read(tmp_path: Path, read: Any) -> None:

@@ -103,6 +103,10 @@ def test_a_file_that_is_cut_off_or_changed_is_one_line(whole: bytes, tmp_path: P
         with pytest.raises(UserError, match=r"w\.pt: no weights that PyTorch saved, or damaged"):
             read_weights(path, key="state")
     chance = np.random.default_rng(3)
+    huge = whole.index((12).to_bytes(8, "little")) + 7  # the number of a storage's values
+    path.write_bytes(whole[:huge] + b"\x40" + whole[huge + 1 :])
+    with pytest.raises(UserError, match="damaged"):
+        read_weights(path, key="state")
     for _ in range(200):
         changed = bytearray(whole)
         changed[chance.integers(len(whole))] ^= 1 << chance.integers(8)
@@ -125,6 +129,8 @@ class Hostile:
         ({"a": Tensor(Storage("a", 3), 1, (3,), (1,))}, VERSION, "a tensor .3,. in a storage of 2"),
         ({"a": Tensor(Storage("a", 3), 0, (1 << 40,), (0,))}, VERSION, "a tensor"),
         ({"a": Tensor(Storage("a", 3), 0, (2,), (-1,))}, VERSION, "a tensor"),
+        ({"a": Tensor(Storage("a", 3), -2, (2,), (1,))}, VERSION, "a tensor"),
+        ({"a": Tensor(Storage("a", 3), 0, (2, 2), (1, 1))}, VERSION, "a tensor"),
         ({"a": Tensor(Storage("x", 3), 0, (3,), (1,))}, VERSION, "'x'"),
     ],
 )

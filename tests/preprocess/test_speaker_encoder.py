@@ -57,6 +57,17 @@ def test_a_speaker_is_nearer_to_himself_than_to_another_one(encoder: SpeakerEnco
     assert cosines[same].min() > 0.7 > cosines[~same].max()
 
 
+def test_a_recording_of_nearly_nothing_has_a_voice_or_none_but_no_error(encoder: SpeakerEncoder) -> None:
+    for level in (1e-44, 1e-30, 1e-10):
+        encoder(np.full(RATE_HZ, level, np.float32))
+
+
+def test_weights_of_another_network_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speaker_encoder, "read_weights", lambda *_, **__: {"linear.bias": np.zeros(7)})
+    with pytest.raises(UserError, match=r"not the weights of Resemblyzer 0\.1; pip install"):
+        SpeakerEncoder()
+
+
 def test_without_the_weights_a_line_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speaker_encoder, "_path", lambda: Path("nowhere/pretrained.pt"))
     with pytest.raises(UserError, match=r"no weights of a speaker encoder; .* pip install --no-deps 'resemblyzer>="):

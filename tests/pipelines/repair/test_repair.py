@@ -9,13 +9,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from pipelines.repair.repair import repair_dataset
+from pipelines.repair.repair import _has_equal_tables, repair_dataset
 from pipelines.validation.validate import validate_dataset
 from shared import tables
+from shared.layout import Layout
 from tests.pipelines import builds
 
 OF_A_DATASET = ("shards", "manifest", "rejected", "withheld", ".")
@@ -194,6 +196,22 @@ def test_a_version_of_pyarrow_that_writes_other_bytes_for_the_same_rows_changes_
     monkeypatch.setattr(tables.pq, "write_table", lambda *rows, **how: write(*rows, **{**how, "compression": "snappy"}))
     assert repair_dataset(damaged).differences == ()
     assert published(damaged) == published(whole)
+
+
+@pytest.mark.parametrize(("column", "is_equal"), [("text_leaks", False), ("offset_bytes", False), (None, True)])
+def test_tables_are_equal_by_all_their_columns_whatever_their_bytes(
+    column: str | None, is_equal: bool, whole: Path, damaged: Path
+) -> None:
+    stem = a_train_shard(damaged).stem
+    path = damaged / f"manifest/{stem}.parquet"
+    table = pq.read_table(path)
+    if column is not None:
+        values = table[column].to_pylist()
+        changed = pa.array([not values[0] if column == "text_leaks" else values[0] + 1, *values[1:]])
+        table = table.set_column(table.column_names.index(column), table.schema.field(column), changed)
+    pq.write_table(table, path, compression="snappy")
+    assert path.read_bytes() != (whole / path.relative_to(damaged)).read_bytes()
+    assert _has_equal_tables(stem, older=Layout(whole), newer=Layout(damaged)) is is_equal
 
 
 @pytest.mark.slow
