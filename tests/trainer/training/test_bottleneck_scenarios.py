@@ -65,7 +65,7 @@ def verdicts(data: Path, *, run: Path, settings: Settings, environment: Mapping[
     ("kind", "limited", "remedied"),
     [
         ("validation", {"validate_every": 2}, {}),
-        ("checkpoint", {"checkpoint_every": 1}, {}),
+        ("checkpoint", {"checkpoint_every": 1, "steps": 300}, {}),  # of 60 steps, most time goes to the start
         ("shape", {"input.buckets": 1}, {}),
         ("Python", {"log_every": 1, "input.global_frames_per_batch": 200}, {}),
     ],
