@@ -21,7 +21,6 @@ from shared.errors import UserError
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 VERSION = 1001
 
-
 # What reading a damaged file can raise.
 _DAMAGES = (
     *(pickle.UnpicklingError, ValueError, TypeError, LookupError, AttributeError, EOFError),

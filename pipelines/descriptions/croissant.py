@@ -43,7 +43,7 @@ def croissant(info: DatasetInfo, *, licenses: Mapping[str, str | None], columns:
 
     Args:
         licenses: those of the sources.
-        columns: of the manifests, of which those of older versions have fewer.
+        columns: names of the columns of the manifests; older versions wrote fewer.
     """
     stated = sorted({one for one in licenses.values() if one is not None})
     return {

@@ -109,6 +109,6 @@ SPEAKER = Measure(
     score=score_speakers,
     bound=lambda _: MIN_SPEAKER_SIMILARITY,
     looks_at="recording",
-    without=f"of speakers of whom fewer than {MIN_COMPARED} others of the compared ones can be read",
+    without=f"whose speaker has fewer than {MIN_COMPARED} other recordings to compare with",
 )
 MEASURES = {"dnsmos": DNSMOS, "text-language": TEXT_LANGUAGE, "speaker": SPEAKER}

@@ -1,4 +1,4 @@
-"""Lets a network hear the recordings of corpora, in several processes."""
+"""Runs a network on the recordings of corpora, in several processes."""
 
 from __future__ import annotations
 

@@ -14,9 +14,10 @@ from preprocess.utterance import Utterance
 from shared.hashing import sort_key
 
 COLUMN = "speaker_similarity"
-COMPARED = 10  # recordings of a speaker, chosen by hash, with which each of his is compared
+COMPARED = 10  # recordings of each speaker, chosen by hash, with which all recordings of the speaker are compared
+MIN_COMPARED = 3  # a recording that fewer others are compared with has no score
+# The proposed bound: of 197 clips of eight speakers, 2.5 % are below it with their own, and 96.8 % with each other one.
 MIN_SPEAKER_SIMILARITY = 0.6
-MIN_COMPARED = 3  # of them beside the recording itself; with fewer, it has no score
 
 Voices = dict[str, np.ndarray]  # [256] float32 by the id of the recording
 
@@ -34,19 +35,19 @@ def score_speakers(
 
     Args:
         new: lists the utterances that are scored.
-        listed: lists all utterances, of which some of each speaker are compared.
+        listed: lists all utterances; the compared recordings are chosen among them.
         max_duration_s: of a recording; a longer one is not decoded.
         workers: processes at a time; None: one for each core.
     """
     chosen = choose_compared(listed(), speakers={one.speaker for one in new()})
-    wanted = {one.id for one in new()} & chosen.keys()
+    are_new = {one.id for one in new()} & chosen.keys()
     hear = functools.partial(score, network="speaker", max_duration_s=max_duration_s, workers=workers)
     voices: dict[str, Voices] = collections.defaultdict(dict)
     for heard in _by_speaker(hear(sorted(chosen.values(), key=lambda one: one.speaker)), chosen=chosen):
         for one in heard:
             if not one.problem:
                 voices[one.utterance.speaker][one.utterance.id] = _voice(one)
-        yield from (_scored(one, voices) for one in heard if one.utterance.id in wanted)
+        yield from (_scored(one, voices) for one in heard if one.utterance.id in are_new)
     for one in hear(one for one in new() if one.id not in chosen):
         yield _scored(one, voices)
 
@@ -62,7 +63,7 @@ def choose_compared(utterances: Iterable[Utterance], *, speakers: set[str]) -> d
 
 
 def _by_speaker(heard: Iterable[Scored], *, chosen: dict[str, Utterance]) -> Iterator[list[Scored]]:
-    """The compared recordings of one speaker after the other, each once all of his are heard."""
+    """Yield the compared recordings of a speaker together, as soon as the last of them is scored."""
     missing = collections.Counter(one.speaker for one in chosen.values())
     waiting: dict[str, list[Scored]] = collections.defaultdict(list)
     for one in heard:

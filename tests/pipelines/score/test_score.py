@@ -21,6 +21,7 @@ from pipelines.score import process
 from pipelines.score import score as scoring
 from pipelines.score.score import list_elements, score
 from pipelines.tables.csv_table import CsvTable
+from preprocess import speaker_encoder
 from preprocess.corpora import read_corpus
 from preprocess.dnsmos import RATE_HZ
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
@@ -126,6 +127,10 @@ def test_a_recording_is_scored_as_the_authors_program_scores_the_file(tmp_path: 
     expected = authors.run(str(path), RATE_HZ)
     for name, value in found.items():
         assert value == pytest.approx(expected[f"{name.removeprefix('dnsmos_')}_mos"], abs=0.03)
+
+
+def test_all_networks_hear_the_rate_that_recordings_are_resampled_to() -> None:
+    assert process.RATE_HZ == RATE_HZ == speaker_encoder.RATE_HZ
 
 
 def test_a_recording_of_one_sample_is_too_short(tmp_path: Path) -> None:
