@@ -23,7 +23,7 @@ REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
-EXTRAS := preprocess,formats,vad,dnsmos,text-language,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
+EXTRAS := preprocess,formats,pitch,vad,dnsmos,text-language,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
@@ -221,7 +221,7 @@ types: $(READY)  ## mypy
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
-	  --editable ".[preprocess,formats,dnsmos,trainer,speech,dev,bench]"
+	  --editable ".[preprocess,formats,pitch,dnsmos,trainer,speech,dev,bench]"
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock --no-deps resemblyzer
 	touch $@
 

@@ -73,8 +73,10 @@ def build(
     from pipelines.config import BuildConfig
 
     build_config = load_config(config, of=BuildConfig, overrides=overrides)
-    from pipelines.job_summaries import build_summary, estimate_summary
+    from pipelines.job_summaries import build_summary, estimate_summary, unreleased_mels
 
+    if (warning := unreleased_mels(build_config)) is not None:
+        click.echo(warning, err=True)
     if plan:
         from pipelines.build.dry_run import estimate_build
 

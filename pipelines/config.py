@@ -11,10 +11,12 @@ import yaml
 from preprocess.check_config import CheckConfig
 from preprocess.corpora import Source
 from shared.config import Config
-from shared.features import PRESETS
+from shared.features import PRESETS, FeatureSpec
 from shared.layout import SOURCE_NAME_PATTERN
+from shared.mel_config import MelConfig, feature_spec
 from shared.processing import Processing
-from shared.records import NO_MEL, NO_WAVEFORM
+from shared.records import NO_MEL, NO_PITCH, NO_WAVEFORM, PitchMethod
+from shared.vocabulary import NLLB, TokenizerKind
 
 SourceName = Annotated[str, pydantic.Field(pattern=f"^{SOURCE_NAME_PATTERN}$")]
 
@@ -27,11 +29,19 @@ class BuildConfig(Config):
 
     sources: dict[SourceName, Source] = pydantic.Field(min_length=1)
     tokenizer: str  # path of a tokenizer.json, or a Hugging Face repository that has one
+    # nllb: NLLB-200's, or one with its special tokens and languages under its ids; other: any one, whose ids are raised
+    tokenizer_kind: TokenizerKind = NLLB
+    phonemizer: Literal["none", "espeak-ng"] = "none"  # makes phonemes of the texts, which the tokenizer then gets
     text_normalizer: str | None = None  # entry point of an installed package, a function that gets each text first
     features: str = "hifigan-22k"  # mel preset: hifigan-22k, bigvgan-24k-100 or vocos-24k
+    mel: MelConfig = MelConfig()
     mel_dtype: Literal["float16", "float32", "none"] = "float16"  # of the stored mels; none: training computes them
     # of samples that are stored beside the mels, for the training of a vocoder; none: no samples are stored
     waveform_dtype: Literal["none", "int16"] = "none"
+    # method of WORLD that finds the pitch of each frame, stored beside the mels for models that predict it; harvest is
+    # slower and misses less; none: no pitch is stored
+    pitch: PitchMethod = NO_PITCH
+    energy: bool = False  # whether the norm of each frame's magnitudes is stored, for models that predict it
     processing: Processing = Processing()
 
     # share of the utterances that validation gets, by hash
@@ -57,6 +67,25 @@ class BuildConfig(Config):
         if features not in PRESETS:
             raise ValueError(f"expected one of {', '.join(PRESETS)}")
         return features
+
+    @property
+    def feature_spec(self) -> FeatureSpec:
+        """The settings of the mels: those of the preset, and the user's own."""
+        return feature_spec(self.features, mel=self.mel)
+
+    @pydantic.model_validator(mode="after")
+    def _check_mel(self) -> BuildConfig:
+        _ = self.feature_spec  # raises where settings do not go together
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _check_phonemizer(self) -> BuildConfig:
+        if self.phonemizer != "none" and self.tokenizer_kind == NLLB:
+            raise ValueError(
+                f"phonemizer {self.phonemizer}: NLLB's pieces are those of letters; expected tokenizer_kind: other, "
+                "such as with tokenizer: configs/tokenizer_ipa.json"
+            )
+        return self
 
     @pydantic.model_validator(mode="after")
     def _check_fractions(self) -> BuildConfig:
@@ -99,6 +128,9 @@ def config_document(config: BuildConfig) -> bytes:
     """The config as YAML with all defaults, but without settings that do not change the dataset."""
     values = config.model_dump(mode="json", exclude={"workers"})
     _drop_unchanged(values, text_normalizer=None, waveform_dtype=NO_WAVEFORM, test_fraction=0.0, held_out_for_test=None)
+    _drop_unchanged(values, pitch=NO_PITCH, energy=False, tokenizer_kind=NLLB, phonemizer="none")
+    if config.feature_spec == PRESETS[config.features]:
+        del values["mel"]
     for source in values["sources"].values():
         _drop_unchanged(source, license=None, include=None, exclude=None, scores={}, official_splits=False)
         _drop_unchanged(source, custom_columns=[])

@@ -1,4 +1,4 @@
-"""Summaries that the terminal shows at the end of a build, a dry run, a repair or a replay."""
+"""What the terminal shows at the start of a build, and at the end of a build, a dry run, a repair or a replay."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipelines.build.publish import Published
+from pipelines.config import BuildConfig
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
+from shared.features import CUSTOM
 from shared.messages import counted, first_few
 from shared.storage_path import StoragePath
 
@@ -21,6 +23,16 @@ SHOWN_FINDINGS = 20
 SHOWN_LANGUAGES = 6
 FILTERED = ": filtered by a threshold"
 ACCEPT_CHANGES = "--accept-changes publishes these changes too"
+
+
+def unreleased_mels(config: BuildConfig) -> str | None:
+    """What a person should know before a build with mel settings of their own; None with those of a preset."""
+    if config.feature_spec.name != CUSTOM:
+        return None
+    return (
+        "mel: no preset has these settings; speech will need a vocoder that was trained on such mels, yours "
+        "(`make vocoder`) or another's, or Griffin-Lim"
+    )
 
 
 def build_summary(published: Published, *, data: StoragePath, seconds: float) -> str:

@@ -53,6 +53,18 @@ def magnitudes(overlapping: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     return np.sqrt(power, out=power)
 
 
+def frame_energy(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
+    """The energy of each frame of a mel, [F] float32: the Euclidean norm of its magnitude spectrum, as in FastSpeech 2.
+
+    Args:
+        samples: [S] float32 at the spec's rate, full scale ±1.
+    """
+    overlapping = frames(samples, spec=spec)
+    blocks = range(0, len(overlapping), BLOCK_FRAMES)
+    energies = [np.linalg.norm(magnitudes(overlapping[at : at + BLOCK_FRAMES], spec=spec), axis=1) for at in blocks]
+    return np.concatenate(energies)
+
+
 def power_mel(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     """The mel of the power spectrum, [F, M] float32, of a signal that is padded with zeros: librosa's `melspectrogram`.
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from preprocess.audio import decode_audio, resample, to_pcm
 from preprocess.audio_file import PAUSES_S, TRANSIENT, read_audio_file
-from preprocess.mel import log_mel, moments
+from preprocess.mel import frame_energy, log_mel, moments
 from preprocess.parts import names_a_file
+from preprocess.pitch import frame_pitch
 from preprocess.processing import process
 from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken_characters
@@ -23,7 +24,7 @@ from shared.features import FeatureSpec
 from shared.hashing import speaker_id
 from shared.languages import language_id
 from shared.processing import Processing
-from shared.records import MEL_DTYPES, NO_MEL, NO_WAVEFORM, Record
+from shared.records import MEL_DTYPES, NO_MEL, NO_PITCH, NO_WAVEFORM, PitchMethod, Record
 from shared.vocabulary import UNKNOWN_ID
 
 
@@ -36,7 +37,10 @@ class Recording(NamedTuple):
     sha256: str
     rate_hz: int  # of the file
     quality: Quality
-    waveform: np.ndarray | None  # [S] int16; None: not stored
+    # None: not stored
+    waveform: np.ndarray | None = None  # [S] int16
+    pitch_hz: np.ndarray | None = None  # [F] float32
+    energy: np.ndarray | None = None  # [F] float32
 
 
 class Sentence(NamedTuple):
@@ -85,6 +89,8 @@ class Preparation:
     processing: Processing
     decode_limit_s: float
     normalizer: TextNormalizer | None = None
+    pitch: PitchMethod = NO_PITCH
+    energy: bool = False
 
     def __call__(self, utterance: Utterance) -> PreparedUtterance | Rejection:
         """Prepare one utterance.
@@ -114,16 +120,21 @@ class Preparation:
             speaker=speaker_id(utterance.speaker),
             text=sentence.text,
             waveform=recording.waveform,
+            pitch_hz=recording.pitch_hz,
+            energy=recording.energy,
         )
         return PreparedUtterance(record, sentence, recording)
 
     def read_text(self, text: str, *, language: str) -> Sentence:
-        """Prepare and tokenize a text; raises Rejected if nothing is left of it."""
+        """Prepare and tokenize a text; raises Rejected if nothing is left of it, or the phonemizer does not read it."""
+        phonemizer = self.tokenizer.phonemizer
+        if phonemizer is not None and not phonemizer.reads(language):
+            raise Rejected(Reason.UNKNOWN_LANGUAGE, f"the phonemizer does not read {language}")
         prepared = prepare_text(text, language=language, normalizer=self.normalizer)
         tokens = self.tokenizer.encode(prepared.text, language=language)
         if len(tokens) < 3:
             raise Rejected(Reason.EMPTY_TEXT, "nothing is left of the text after its preparation")
-        unknown = self.tokenizer.unknown_characters(prepared.text) if UNKNOWN_ID in tokens else ""
+        unknown = self.tokenizer.unknown_characters(prepared.text, language=language) if UNKNOWN_ID in tokens else ""
         return Sentence(prepared.text, tokens, unknown, prepared.unread_numbers)
 
     def _read_file(self, path: str) -> bytes:
@@ -150,4 +161,9 @@ class Preparation:
             rate_hz=decoded.rate_hz,
             quality=quality,
             waveform=None if self.waveform_dtype == NO_WAVEFORM else to_pcm(signal.samples),
+            pitch_hz=None if self.pitch == NO_PITCH else self._pitch(signal.samples),
+            energy=frame_energy(signal.samples, spec=self.features) if self.energy else None,
         )
+
+    def _pitch(self, samples: np.ndarray) -> np.ndarray:
+        return frame_pitch(samples, spec=self.features, method=self.pitch)

@@ -1,4 +1,11 @@
-"""The tokenizer: text to NLLB-200 token ids in NLLB's current layout, `[language] pieces </s>`."""
+"""The tokenizer: text to token ids, `[language] pieces </s>`.
+
+nllb    NLLB-200's tokenizer or one with the same special tokens and languages under the same ids; pieces have the ids
+        that NLLB-200 gives them
+other   any `tokenizer.json` of Hugging Face's tokenizers; pieces have its ids raised by four
+
+Special tokens and languages have NLLB-200's ids with either: see `piece_ids`.
+"""
 
 from __future__ import annotations
 
@@ -11,41 +18,48 @@ import huggingface_hub.errors
 import regex
 import tokenizers
 
+from preprocess.phonemizer import Phonemizer
+from preprocess.piece_ids import SPECIAL_TOKENS, NllbIds, OtherIds, PieceIds, without_sampling
 from shared.dataset import TokenizerIdentity
 from shared.errors import UserError, cwd_hint
-from shared.languages import CODES, FIRST_ID, language_id, unicode_scripts
-from shared.vocabulary import END_ID, PAD_ID, SPECIAL_IDS, UNKNOWN_ID, WORD_START, Vocabulary
+from shared.languages import language_id, unicode_scripts
+from shared.vocabulary import END_ID, NLLB, UNKNOWN_ID, WORD_START, TokenizerKind, Vocabulary
 
 FILE_NAME = "tokenizer.json"
 HUB_TIMEOUT_S = 10.0
 # the base of huggingface_hub's errors is the base of all errors of the HTTP library that it uses
 _HTTP_ERRORS = tuple(base for base in huggingface_hub.errors.HfHubHTTPError.__bases__ if issubclass(base, Exception))
 
-_EXPECTED_IDS = {"<pad>": PAD_ID, "</s>": END_ID, "<unk>": UNKNOWN_ID}
-
 
 class Tokenizer:
-    """A tokenizer with NLLB's token ids, from a `tokenizer.json` that is checked when it is opened."""
+    """A tokenizer from a `tokenizer.json` that is checked when it is opened."""
 
-    def __init__(self, location: str):
+    def __init__(self, location: str, *, kind: TokenizerKind = NLLB, phonemizer: Phonemizer | None = None):
         """Open a tokenizer.
 
         Args:
             location: the path of a `tokenizer.json`, or a Hugging Face repository such as
                 facebook/nllb-200-distilled-600M.
+            kind: `nllb` or `other`.
+            phonemizer: makes the phonemes that are tokenized in the place of the letters.
 
         Raises:
-            UserError: it cannot be read or downloaded, or its special or language tokens have other ids than NLLB's.
+            UserError: it cannot be read or downloaded. Of kind `nllb`: its special or language tokens have other ids
+                than NLLB's. Of kind `other`: it has too many pieces, or drops characters that it does not know.
         """
+        self.kind, self.phonemizer = kind, phonemizer
         data = _read(location)
         try:
             self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
+            if kind != NLLB:
+                self._tokenizer = tokenizers.Tokenizer.from_buffer(without_sampling(data))
         except ValueError as error:
             raise UserError(f"tokenizer {location}: not a tokenizer.json ({error})") from error
         # A published file can switch on truncation and padding; both would change the tokens.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        _check_layout(self._tokenizer, location=location)
+        ids_of_kind = NllbIds if kind == NLLB else OtherIds
+        self._record_id: PieceIds = ids_of_kind(self._tokenizer, location=location)
         size = self._tokenizer.get_vocab_size()
         self.identity = TokenizerIdentity(location=location, sha256=hashlib.sha256(data).hexdigest(), size=size)
 
@@ -54,36 +68,48 @@ class Tokenizer:
 
         Special tokens written in the text, such as "</s>", become <unk>.
         """
-        return tuple(nllb_id for nllb_id, _ in self.encode_pieces(text, language=language))
+        return tuple(token_id for token_id, _ in self.encode_pieces(text, language=language))
 
     def encode_pieces(self, text: str, *, language: str) -> list[tuple[int, str]]:
         """Tokenize a prepared text as `encode` does, to (id, piece) pairs."""
+        if self.phonemizer is not None:
+            text = self.phonemizer(text, language=language)
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        pieces = [
-            (nllb_id, piece) if _is_piece(nllb_id) else (UNKNOWN_ID, "<unk>")
-            for nllb_id, piece in zip(encoding.ids, encoding.tokens, strict=True)
-        ]
+        pieces = []
+        for own_id, piece in zip(encoding.ids, encoding.tokens, strict=True):
+            token_id = self._record_id(own_id)
+            pieces.append((token_id, "<unk>" if token_id == UNKNOWN_ID else piece))
         return [(language_id(language), language), *pieces, (END_ID, "</s>")]
 
-    def unknown_characters(self, text: str) -> str:
-        """The characters of a prepared text that become <unk>, each once, in the order of their code points."""
-        encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        spans = zip(encoding.ids, encoding.offsets, strict=True)
-        unknown = {c for nllb_id, (start, stop) in spans if not _is_piece(nllb_id) for c in text[start:stop]}
+    def unknown_characters(self, text: str, *, language: str) -> str:
+        """The characters of a prepared text, or its phonemes, that become <unk>: each once, by their code points."""
+        if self.phonemizer is not None:
+            text = self.phonemizer(text, language=language)
+        unknown = {character for span in self._unknown_spans(text) for character in span}
+        if self.kind != NLLB:  # some do not divide a word that has an unknown letter
+            unknown = {one for one in unknown if self._unknown_spans(one)} or unknown
         return "".join(sorted(unknown - {" "}))
 
+    def _unknown_spans(self, text: str) -> list[str]:
+        """The parts of a text that become <unk>."""
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        spans = zip(encoding.ids, encoding.offsets, strict=True)
+        return [text[start:stop] for own_id, (start, stop) in spans if self._record_id(own_id) == UNKNOWN_ID]
+
     def compact_vocabulary(self, used: Iterable[int], *, languages: Iterable[str]) -> Vocabulary:
-        """The vocabulary of special tokens, used ids, languages, and single-character pieces of their scripts."""
+        """The vocabulary of special tokens, used ids, languages, and pieces that spell words that were not used.
+
+        With NLLB-200's tokenizer the last are the single characters of the languages' scripts; with another one, all
+        pieces, since how they continue a word differs between tokenizers.
+        """
         languages = sorted(languages)
-        pieces = {nllb_id: piece for piece, nllb_id in self._tokenizer.get_vocab().items()}
-        kept = {*SPECIAL_IDS, *used, *map(language_id, languages)}
-        alphabet = _alphabet(languages)
-        kept.update(nllb_id for nllb_id, piece in pieces.items() if _spells(piece, alphabet))
-        return Vocabulary({nllb_id: pieces[nllb_id] for nllb_id in kept})
-
-
-def _is_piece(nllb_id: int) -> bool:
-    return max(SPECIAL_IDS) < nllb_id < FIRST_ID
+        fixed = {token_id: token for token, token_id in SPECIAL_TOKENS.items()}
+        fixed |= {language_id(language): language for language in languages}
+        pieces = {self._record_id(own_id): piece for piece, own_id in self._tokenizer.get_vocab().items()}
+        if self.kind == NLLB:
+            alphabet, used = _alphabet(languages), set(used)
+            pieces = {one: piece for one, piece in pieces.items() if one in used or _spells(piece, alphabet)}
+        return Vocabulary(pieces | fixed)
 
 
 def _read(location: str) -> bytes:
@@ -95,7 +121,7 @@ def _read(location: str) -> bytes:
     except (OSError, huggingface_hub.errors.HFValidationError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         found = f"cannot be read ({reason}){cwd_hint(location) if path.suffix == '.json' else ''}"
-        raise UserError(f"tokenizer {location}: {found}; expected the path of a tokenizer.json of NLLB-200") from error
+        raise UserError(f"tokenizer {location}: {found}; expected the path of a tokenizer.json") from error
 
 
 def _download(repository: str) -> Path:
@@ -112,16 +138,6 @@ def _download(repository: str) -> Path:
             remedy = f"download it elsewhere and give its path: tokenizer=/path/to/{FILE_NAME}"
             raise UserError(f"tokenizer {repository}: cannot be downloaded ({reason}); {remedy}") from error
     return Path(huggingface_hub.hf_hub_download(repository, FILE_NAME))
-
-
-def _check_layout(tokenizer: tokenizers.Tokenizer, *, location: str) -> None:
-    expected = _EXPECTED_IDS | {code: FIRST_ID + index for index, code in enumerate(CODES)}
-    for token, nllb_id in expected.items():
-        found = tokenizer.token_to_id(token)
-        if found != nllb_id:
-            raise UserError(
-                f"tokenizer {location}: {token} has id {found}, expected NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
-            )
 
 
 def _alphabet(languages: list[str]) -> regex.Pattern[str]:

@@ -17,14 +17,31 @@ from shared.features import FeatureSpec
 from shared.layout import SHARD_NAME, SPLITS, Layout
 from shared.locks import finish_publication
 from shared.processing import Processing
-from shared.records import NO_MEL, NO_WAVEFORM, Field, Record, decode_record, stored_fields
+from shared.records import (
+    NO_MEL,
+    NO_PITCH,
+    NO_WAVEFORM,
+    Field,
+    PitchMethod,
+    Record,
+    decode_record,
+    stored_fields,
+)
 from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, read_table
 from shared.tfrecord import read_framed_record, read_framed_records
+from shared.vocabulary import NLLB, TokenizerKind
 
 SCHEMA_VERSION = 3
 # Fields of the contract that are left out where a dataset has no such thing, and their values there.
-_OPTIONAL_FACTS: dict[str, Any] = {"waveform_dtype": NO_WAVEFORM, "text_normalizer": None}
+_OPTIONAL_FACTS: dict[str, Any] = {
+    "waveform_dtype": NO_WAVEFORM,
+    "text_normalizer": None,
+    "pitch": NO_PITCH,
+    "energy": False,
+    "tokenizer_kind": NLLB,
+    "phonemizer": None,
+}
 
 
 class _Frozen(pydantic.BaseModel):
@@ -56,6 +73,15 @@ class NormalizerIdentity(_Frozen):
     sha256: Sha256  # of the file that defines the function
 
 
+class PhonemizerIdentity(_Frozen):
+    """The program that made phonemes of the texts."""
+
+    name: str
+    version: str
+    rules: str  # of preprocess/phonemizer.py
+    sha256: Sha256  # of the program's data
+
+
 class Contract(_Frozen):
     """The meaning of the numbers in the shards. Datasets with equal fingerprints can be trained on together."""
 
@@ -67,6 +93,10 @@ class Contract(_Frozen):
     processing: Processing
     waveform_dtype: Literal["none", "int16"] = NO_WAVEFORM
     text_normalizer: NormalizerIdentity | None = None
+    pitch: PitchMethod = NO_PITCH
+    energy: bool = False
+    tokenizer_kind: TokenizerKind = NLLB
+    phonemizer: PhonemizerIdentity | None = None
 
     @pydantic.model_serializer(mode="wrap")
     def _without_defaults(self, serialize: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -80,7 +110,7 @@ class Contract(_Frozen):
     @property
     def record_fields(self) -> tuple[Field, ...]:
         """The fields of each record, in the order in which they are stored."""
-        return stored_fields(waveform_dtype=self.waveform_dtype)
+        return stored_fields(waveform_dtype=self.waveform_dtype, pitch=self.pitch, energy=self.energy)
 
     @property
     def stores_waveforms(self) -> bool:
@@ -88,8 +118,8 @@ class Contract(_Frozen):
 
     @property
     def acoustic(self) -> Contract:
-        """The contract for a model of mels and tokens, to which stored waveforms make no difference."""
-        return self.model_copy(update={"waveform_dtype": NO_WAVEFORM})
+        """The contract for a model of mels and tokens, to which waveforms, pitch and energy make no difference."""
+        return self.model_copy(update={"waveform_dtype": NO_WAVEFORM, "pitch": NO_PITCH, "energy": False})
 
     @property
     def stores_mels(self) -> bool:
@@ -303,7 +333,7 @@ class Dataset(NamedTuple):
             payload,
             mel_dtype=contract.mel_dtype,
             n_mels=contract.features.n_mels,
-            waveform_dtype=contract.waveform_dtype,
+            fields=contract.record_fields,
         )
 
 

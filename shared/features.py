@@ -55,6 +55,8 @@ class FeatureSpec:
         return (samples + 2 * self.pad_samples - self.n_fft) // self.hop_samples + 1
 
 
+CUSTOM = "custom"  # the name of a feature spec that is no preset's
+
 PRESETS = {
     spec.name: spec
     for spec in (
@@ -113,6 +115,14 @@ def preset(name: str) -> FeatureSpec:
     if name not in PRESETS:
         raise UserError(f"unknown feature preset {name!r}; expected one of {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def with_known_name(spec: FeatureSpec) -> FeatureSpec:
+    """The preset that has the values of a spec, whatever its name; the spec as `CUSTOM` if none has them."""
+    for known in PRESETS.values():
+        if dataclasses.replace(spec, name=known.name) == known:
+            return known
+    return dataclasses.replace(spec, name=CUSTOM)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +30,11 @@ NUM_MOMENTS = 3
 NO_WAVEFORM: Literal["none"] = "none"
 WAVEFORM_DTYPES: dict[str, np.dtype] = {"int16": np.dtype("<i2")}
 PCM_FULL_SCALE = 32768
+
+# Values of each frame, for models that predict them, by the build's settings `pitch` and `energy`.
+PitchMethod = Literal["none", "dio", "harvest"]
+NO_PITCH: Literal["none"] = "none"
+FRAME_VALUE_DTYPE = np.dtype("<f4")
 
 
 class Field(NamedTuple):
@@ -53,11 +58,18 @@ FIELDS = (
     Field("tokens", "int64 list", "[T]", "NLLB ids", "[language] pieces </s>"),
     Field("utterance_id", "bytes", "[]", "UTF-8", "source/id, unique in the dataset"),
 )
-# only in the records of datasets that store waveforms
+# only in the records of datasets that store them
+ENERGY = Field(
+    "energy", "bytes", "[F]", "magnitude", "Euclidean norm of each frame's magnitudes, float32, little-endian"
+)
+PITCH = Field(
+    "pitch_hz", "bytes", "[F]", "Hz", "fundamental frequency, float32, little-endian; 0 in frames without voice"
+)
 WAVEFORM = Field(
     "waveform", "bytes", "[S]", "full scale / 32768", "processed samples at the mel's rate, int16, little-endian"
 )
-ALL_FIELDS = (*FIELDS, WAVEFORM)
+FRAME_VALUES = (ENERGY, PITCH)
+ALL_FIELDS = tuple(sorted((*FIELDS, *FRAME_VALUES, WAVEFORM)))  # by name
 KINDS = {field.name: field.kind for field in ALL_FIELDS}
 
 
@@ -72,12 +84,16 @@ class Record:
     language: int
     speaker: int
     text: str
-    waveform: np.ndarray | None = None  # [S] int16; None: the dataset stores no waveforms
+    # None: the dataset stores none
+    energy: np.ndarray | None = None  # [F] float32
+    pitch_hz: np.ndarray | None = None  # [F] float32, 0 in frames without voice
+    waveform: np.ndarray | None = None  # [S] int16
 
 
-def stored_fields(*, waveform_dtype: str) -> tuple[Field, ...]:
+def stored_fields(*, waveform_dtype: str, pitch: str, energy: bool) -> tuple[Field, ...]:
     """The fields of a record, in the order in which they are stored."""
-    return FIELDS if waveform_dtype == NO_WAVEFORM else ALL_FIELDS
+    absent = {WAVEFORM: waveform_dtype == NO_WAVEFORM, PITCH: pitch == NO_PITCH, ENERGY: not energy}
+    return tuple(field for field in ALL_FIELDS if not absent.get(field, False))
 
 
 def mel_rows(frames: int, *, mel_dtype: str) -> int:
@@ -90,7 +106,7 @@ def encode(record: Record) -> bytes:
 
     The bytes equal protobuf's deterministic serialisation.
     """
-    fields = FIELDS if record.waveform is None else ALL_FIELDS
+    fields = [field for field in ALL_FIELDS if getattr(record, field.name) is not None]
     return _delimited(1, b"".join(_feature(field, _value(record, field.name)) for field in fields))
 
 
@@ -146,20 +162,22 @@ def decode(payload: bytes) -> dict[str, list[bytes] | list[int]]:
     return {name: feature_values(feature) for name, feature in encoded_features(payload).items()}
 
 
-def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int, waveform_dtype: str = NO_WAVEFORM) -> Record:
-    """Parse a record of a dataset whose contract has these dtypes and number of bands.
+def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int, fields: Sequence[Field] = FIELDS) -> Record:
+    """Parse a record of a dataset whose contract has this type of mels, number of bands, and these fields.
 
     Raises:
-        ValueError: the bytes are no record, or its mel has another size.
+        ValueError: the bytes are no record, or an array has another size than its frames ask for.
     """
     features: dict[str, list] = dict(decode(payload))
-    fields = stored_fields(waveform_dtype=waveform_dtype)
     if missing := sorted(field.name for field in fields if not features.get(field.name)):
         raise ValueError(f"a record without {', '.join(missing)}")
     for field in fields:
         if any(isinstance(value, bytes) != (field.kind == "bytes") for value in features[field.name]):
             raise ValueError(f"{field.name} of a record: expected {field.kind}")
     values = {field.name: features[field.name][0] for field in fields}
+    optional = {
+        one.name: _array(values[one.name], field=one, frames=values["frames"]) for one in fields if one in _ARRAYS
+    }
     mel = np.frombuffer(values["mel"], MEL_DTYPES[mel_dtype])
     if mel.size != mel_rows(values["frames"], mel_dtype=mel_dtype) * n_mels:
         raise ValueError(f"a mel of {mel.size} values in a record of {values['frames']} frames with {n_mels} bands")
@@ -171,17 +189,19 @@ def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int, waveform_dtype
         language=values["language"],
         speaker=values["speaker"],
         text=values["text"].decode(),
-        waveform=decode_waveform(values["waveform"], waveform_dtype=waveform_dtype) if "waveform" in values else None,
+        **optional,
     )
 
 
-def decode_waveform(data: bytes, *, waveform_dtype: str) -> np.ndarray:
-    """The samples [S] in a record's `waveform`.
+_ARRAYS = {ENERGY: FRAME_VALUE_DTYPE, PITCH: FRAME_VALUE_DTYPE, WAVEFORM: WAVEFORM_DTYPES["int16"]}
 
-    Raises:
-        ValueError: the bytes are not a whole number of samples.
-    """
-    return np.frombuffer(data, WAVEFORM_DTYPES[waveform_dtype])
+
+def _array(data: bytes, *, field: Field, frames: int) -> np.ndarray:
+    """The values of an optional field; raises ValueError if they are not whole, or not one for each frame."""
+    values = np.frombuffer(data, _ARRAYS[field])
+    if field in FRAME_VALUES and len(values) != frames:
+        raise ValueError(f"{len(values)} values of {field.name} in a record of {frames} frames")
+    return values
 
 
 def encoded_features(payload: bytes) -> dict[str, memoryview]:

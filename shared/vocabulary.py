@@ -1,7 +1,8 @@
 """The compact vocabulary: the few thousand of NLLB's 256,204 tokens that a dataset needs, numbered densely.
 
 It holds the special tokens, the ids that the corpus uses, its languages, and every single-character piece in the
-scripts of those languages; with the single characters, text that the corpus does not contain can still be encoded.
+scripts of those languages; with the single characters, text that the corpus does not contain can still be encoded. With
+another tokenizer than NLLB's it holds all pieces.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from shared.storage_path import StoragePath
 PAD_ID, END_ID, UNKNOWN_ID = 1, 2, 3
 SPECIAL_IDS = (PAD_ID, END_ID, UNKNOWN_ID)
 WORD_START = "▁"
+
+TokenizerKind = Literal["nllb", "other"]  # of the tokenizer that made the ids, see preprocess/tokens.py
+NLLB: Literal["nllb"] = "nllb"
 
 # All ids in records are below this: pieces, languages and NLLB's <mask>.
 NUM_NLLB_IDS = LAST_ID + 2

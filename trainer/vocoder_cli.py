@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def convert(file: Path, config: Path | None, out: Path, licence: str | None) -> 
 
 @vocoder.command()
 @click.argument("clips", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--features", required=True, help="The preset of the mels, such as hifigan-22k.")
+@click.option("--features", help="The preset of the mels, such as hifigan-22k; by default, the mels of the vocoder.")
 @click.option("--vocoder", "paths", type=_file, multiple=True, help="A vocoder file; several are compared.")
 @click.option("--out", type=_file, help="A .jsonl file for the figures of each clip.")
 @click.option(
@@ -59,7 +60,7 @@ def convert(file: Path, config: Path | None, out: Path, licence: str | None) -> 
 @click.option("--language", default="en", show_default=True, help="Language that the listener hears.")
 def evaluate(
     clips: tuple[Path, ...],
-    features: str,
+    features: str | None,
     paths: tuple[Path, ...],
     out: Path | None,
     listener_name: str,
@@ -76,8 +77,12 @@ def evaluate(
     from trainer.evaluation.listeners import transcriber
     from trainer.speech.recording import find_recordings, read_recordings
 
-    spec, found = preset(features), find_recordings(clips)
-    transcribe = transcriber(listener_name, language=language, rate_hz=spec.sample_rate_hz)
+    asked, found = None if features is None else preset(features), find_recordings(clips)
+    if asked is None and not paths:
+        raise UserError("neither --features nor --vocoder: expected one of them, which says what kind of mels to make")
+    # a mistake in the listener's name is told before TensorFlow starts
+    hear = functools.partial(transcriber, listener_name, language=language)
+    transcribe = None if asked is None else hear(rate_hz=asked.sample_rate_hz)
     start_tensorflow(gpus="as needed")
     from rich.console import Console
     from rich.progress import track
@@ -87,7 +92,9 @@ def evaluate(
     from trainer.tools.evaluate_vocoder import figures_table, mean_figures, measure_vocoders, open_vocoders
 
     with translate_errors():
-        vocoders = open_vocoders(paths, spec=spec)
+        vocoders, spec = open_vocoders(paths, spec=asked)
+        if asked is None:
+            transcribe = hear(rate_hz=spec.sample_rate_hz)
         recordings = read_recordings(found, spec=spec)
         measured = measure_vocoders(recordings, vocoders=vocoders, spec=spec, transcribe=transcribe)
         shown = track(measured, "clips", total=len(found) * len(vocoders), console=Console(stderr=True), transient=True)

@@ -59,26 +59,27 @@ def build_dataset(
 
             job = BuildJob(config, prepare=prepare, data=data, runner=runner, lock=lock)
             shards = {} if now is None else {shard.name: shard for shard in now.shards}
-            made_by = _made_by(now, data=layout, fingerprint=fingerprint)
+            made_by = _made_by(now, data=layout, fingerprint=fingerprint, here=made_here(pitch=config.pitch))
             reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over=shards, always={}))
             check_counts(reports, listed=plan.listed)
             check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
             return job.publish(job.write_dataset_files(reports, made_by=made_by))
 
 
-def _made_by(published: DatasetInfo | None, *, data: Layout, fingerprint: str) -> MadeBy:
+def _made_by(published: DatasetInfo | None, *, data: Layout, fingerprint: str, here: MadeBy) -> MadeBy:
     """The versions that make the new dataset, and those that made the records it takes over; differences are printed.
 
     Args:
         fingerprint: the preparation fingerprint; a published dataset without a cache of it gives no records.
+        here: the versions of this process.
     """
     caches = (read_cache_of(shard, data=data) for shard in (published.shards if published is not None else ()))
     if published is None or not any(cached and cached.preparation == fingerprint for cached in caches):
-        return made_here()
-    if found := "; ".join(differences(published.made_by, made_here())):
+        return here
+    if found := "; ".join(differences(published.made_by, here)):
         remedy = f"to prepare all utterances with the versions of here, remove {data.build_cache} and build again"
         click.echo(f"the published records were made with {found}, and this build keeps them; {remedy}", err=True)
-    return merged(published.made_by, made_here())
+    return merged(published.made_by, here)
 
 
 def _plan(

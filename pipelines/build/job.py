@@ -150,7 +150,7 @@ class BuildJob:
                     data=data,
                     staging=staging,
                     interrupted=interrupted,
-                    made_by=made_here(),
+                    made_by=made_here(pitch=config.pitch),
                 )
             )  # shard name
         )

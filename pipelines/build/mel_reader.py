@@ -14,7 +14,6 @@ from preprocess.audio import decode_audio, resample
 from preprocess.audio_file import read_audio_file
 from preprocess.mel import log_mel
 from preprocess.utterance import Rejected
-from shared.features import preset
 from shared.layout import Layout
 from shared.records import MEL_DTYPES, NO_MEL, encoded_features, feature_values
 from shared.tfrecord import unframe
@@ -28,7 +27,7 @@ class MelReader:
 
     def __init__(self, config: BuildConfig, *, data: Layout, staging: Staging):
         self._config, self._data, self._staging = config, data, staging
-        self.spec = preset(config.features)
+        self.spec = config.feature_spec
         self.mel = functools.lru_cache(HELD_MELS)(self._mel)
         self._shard = functools.lru_cache(HELD_SHARDS)(self._read_shard)
 

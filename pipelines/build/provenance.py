@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import soundfile
 
+from preprocess.pitch import pyworld_version
 from shared.dataset import Contract, contract_differences
 from shared.errors import UserError
+from shared.records import NO_PITCH, PitchMethod
 
 LIBRARIES = (
     "numpy",
@@ -35,8 +37,12 @@ PROCESSOR = "processor"
 MadeBy = Mapping[str, tuple[str, ...]]  # name -> each version that had a part in the dataset
 
 
-def made_here() -> dict[str, tuple[str, ...]]:
-    """The versions of this process: of Python, of each library, and the instruction sets that NumPy uses."""
+def made_here(*, pitch: PitchMethod = NO_PITCH) -> dict[str, tuple[str, ...]]:
+    """The versions of this process: of Python, of each library, and the instruction sets that NumPy uses.
+
+    Args:
+        pitch: the method that finds the pitch; pyworld has no part in a dataset without it.
+    """
     features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # absent on a processor with none
     versions = {
         "python": platform.python_version(),
@@ -44,6 +50,8 @@ def made_here() -> dict[str, tuple[str, ...]]:
         "libsndfile": soundfile.__libsndfile_version__,
         PROCESSOR: " ".join([platform.machine(), *features]),
     }
+    if pitch != NO_PITCH:
+        versions["pyworld"] = pyworld_version()
     return {name: (versions[name],) for name in sorted(versions)}
 
 
@@ -85,7 +93,7 @@ def check_worker(*, made_by: MadeBy, contract: Contract, here: Contract) -> None
     Raises:
         UserError: it has not: the shards would depend on who makes them.
     """
-    versions = {name: versions for name, versions in made_here().items() if name != PROCESSOR}
+    versions = {name: found for name, found in made_here(pitch=contract.pitch).items() if name != PROCESSOR}
     found = list(differences({name: made_by[name] for name in versions if name in made_by}, versions))
     of_contract = contract_differences(contract, here)
     found += [f"{name} {driver} (here {worker})" for name, (driver, worker) in of_contract.items()]

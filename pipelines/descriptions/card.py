@@ -90,6 +90,8 @@ def _lines(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> Iterator
     yield from (f"- {name}: {', '.join(versions)}" for name, versions in sorted(info.made_by.items()))
     if normalizer := info.contract.text_normalizer:
         yield f"- text_normalizer {normalizer.name}: {normalizer.distribution} {normalizer.version}"
+    if phonemizer := info.contract.phonemizer:
+        yield f"- phonemizer {phonemizer.name} {phonemizer.version}"
 
 
 def _source(info: DatasetInfo, name: str, license_: str | None, *, splits: Sequence[str]) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from pipelines.descriptions.totals import hours_in_words, num_records
+from pipelines.descriptions.totals import hours_in_words, num_records, token_ids
 from shared.dataset import SCHEMA_VERSION, DatasetInfo
+from shared.records import NO_PITCH
 from shared.tables import MANIFEST
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
@@ -74,11 +75,13 @@ def croissant(info: DatasetInfo, *, licenses: Mapping[str, str | None], columns:
 def describe(info: DatasetInfo) -> str:
     """The dataset in two sentences."""
     languages, what = ", ".join(sorted(info.languages)), "frames" if info.contract.stores_mels else "moments"
+    contract = info.contract
+    more = ", waveforms" * contract.stores_waveforms + ", pitch" * (contract.pitch != NO_PITCH)
     return (
         f"{num_records(info):,} utterances, {hours_in_words(info, info.shards)} of speech "
         f"by {len(info.speakers):,} speakers, in {languages}. "
-        f"Mel {what} ({info.contract.features.name}, ln magnitude){', waveforms' * info.contract.stores_waveforms} and "
-        "NLLB token ids to train text-to-speech with; "
+        f"Mel {what} ({contract.features.name}, ln magnitude){more}{', energy' * contract.energy} and "
+        f"{token_ids(contract)} to train text-to-speech with; "
         f"contract {info.fingerprint}."
     )
 

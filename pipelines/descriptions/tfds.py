@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pipelines.descriptions.totals import token_ids
 from shared.dataset import SCHEMA_VERSION, Contract, DatasetInfo, ShardInfo
 from shared.layout import SPLITS
-from shared.records import MEL_DTYPES, NUM_MOMENTS, WAVEFORM, WAVEFORM_DTYPES, Field
+from shared.records import (
+    FRAME_VALUE_DTYPE,
+    FRAME_VALUES,
+    MEL_DTYPES,
+    NUM_MOMENTS,
+    WAVEFORM,
+    WAVEFORM_DTYPES,
+    Field,
+)
 
 NAME = "myxtts"
 _CORE = "tensorflow_datasets.core.features"
@@ -18,12 +27,12 @@ _CORE = "tensorflow_datasets.core.features"
 
 def dataset_info(info: DatasetInfo) -> dict:
     """The splits with the number of records of each shard."""
-    features_name = info.contract.features.name
+    features_name, tokens = info.contract.features.name, token_ids(info.contract)
     return {
         "name": NAME,
         "version": f"{SCHEMA_VERSION}.0.0",
         "fileFormat": "tfrecord",
-        "description": f"Mels ({features_name}, ln magnitude) and NLLB token ids; contract {info.fingerprint}.",
+        "description": f"Mels ({features_name}, ln magnitude) and {tokens}; contract {info.fingerprint}.",
         "splits": list(_splits(info)),
     }
 
@@ -58,6 +67,8 @@ def _feature(field: Field, contract: Contract) -> dict:
         rows = "-1" if contract.stores_mels else str(NUM_MOMENTS)
         dtype = MEL_DTYPES[contract.mel_dtype].name
         return _tensor(dtype, [rows, str(contract.features.n_mels)], encoding="bytes")
+    if field in FRAME_VALUES:
+        return _tensor(FRAME_VALUE_DTYPE.name, ["-1"], encoding="bytes")
     if field.name == WAVEFORM.name:
         return _tensor(WAVEFORM_DTYPES[contract.waveform_dtype].name, ["-1"], encoding="bytes")
     if field.kind == "bytes":

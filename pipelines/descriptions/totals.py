@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shared.dataset import DatasetInfo, ShardInfo
+from shared.dataset import Contract, DatasetInfo, ShardInfo
+from shared.vocabulary import NLLB
 
 
 def num_records(info: DatasetInfo) -> int:
     """The number of records of all shards."""
     return sum(shard.records for shard in info.shards)
+
+
+def token_ids(contract: Contract) -> str:
+    """What the records hold of a text, in words."""
+    return "NLLB token ids" if contract.tokenizer_kind == NLLB else "token ids"
 
 
 def hours_in_words(info: DatasetInfo, shards: Iterable[ShardInfo]) -> str:

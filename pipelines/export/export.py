@@ -21,6 +21,7 @@ from shared.dataset import Contract, Dataset, MelStatistics, Sha256, ShardInfo
 from shared.errors import UserError
 from shared.files import bytes_sha256, new_file, remove_temporary_files, temporary_files_of, write_json
 from shared.layout import SHARD_NAME, ShardName
+from shared.records import NO_WAVEFORM
 
 STATE, TABLE = "export.json", "metadata.jsonl"
 ShardKey = Annotated[str, pydantic.Field(pattern=f"^(?:{SHARD_NAME.pattern})$")]  # it becomes the name of a file
@@ -56,8 +57,8 @@ def export_dataset(
     info = dataset.info
     if FORMATS[format_].has_mels and not info.contract.stores_mels:
         raise UserError(f"{dataset.layout.root}: mel_dtype is none: there are no mels to export; build with float16")
-    acoustic = info.contract.acoustic  # no format has waveforms beside mels
-    state = ExportInfo(format=format_, fingerprint=acoustic.fingerprint, contract=acoustic, mel=info.mel)
+    contract = _exported_contract(info.contract, format_=format_)
+    state = ExportInfo(format=format_, fingerprint=contract.fingerprint, contract=contract, mel=info.mel)
     state.shards = _exported(out, state=state)  # from here on, the folder is known to be an export
     _check_sources(state.shards, dataset=dataset, out=out)
     listed = {shard.name: shard for shard in info.shards if shard.records}
@@ -76,6 +77,13 @@ def export_dataset(
     if FORMATS[format_].has_table:
         _write_table(out, names=listed, suffix=FORMATS[format_].suffix)
     return len(missing)
+
+
+def _exported_contract(contract: Contract, *, format_: str) -> Contract:
+    """The contract of what a format keeps: none has waveforms beside mels."""
+    if FORMATS[format_].has_frame_values:
+        return contract.model_copy(update={"waveform_dtype": NO_WAVEFORM})
+    return contract.acoustic
 
 
 def _write_table(out: Path, *, names: Iterable[str], suffix: str) -> None:

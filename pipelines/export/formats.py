@@ -3,6 +3,8 @@
 npy          SHARD/000042.npy: the mel [F, M] of record 42; SHARD.jsonl: the rows
 webdataset   SHARD.tar: SHARD-000042.json, the row, and SHARD-000042.mel.npy (github.com/webdataset/webdataset)
 parquet      SHARD.parquet: the rows, with a column `mel` of F lists of M numbers
+             These three have the pitch and the energy [F] of datasets that store them: 000042.pitch_hz.npy,
+             SHARD-000042.pitch_hz.npy, and a column `pitch_hz` of F numbers.
 lhotse       SHARD.jsonl.gz: lhotse's cuts, each as long as its frames, with a supervision, and the row as `custom`;
              SHARD.features.tar: their mels, in lhotse's Shar format (github.com/lhotse-speech/lhotse)
 wav          SHARD/000042.wav: the recording of record 42 as its mel was computed from it; SHARD.jsonl: the rows, with a
@@ -31,7 +33,7 @@ from pipelines.export.recordings import pcm_wav, waveform_of
 from shared.dataset import Contract
 from shared.features import FeatureSpec
 from shared.files import new_file, write_bytes
-from shared.records import Record
+from shared.records import FRAME_VALUES, Record
 from shared.tables import MANIFEST
 
 _PLACE = ("shard", "index", "offset_bytes", "length_bytes")
@@ -51,10 +53,17 @@ class Format(NamedTuple):
     has_folder: bool = False  # beside the file, of the same name
     has_table: bool = False  # the rows of all shards in one file
     has_mels: bool = True
+    has_frame_values: bool = False  # pitch and energy, where the dataset stores them
 
 
 def _row(columns: dict[str, Any], record: Record) -> dict[str, Any]:
     return {**{name: columns[name] for name in COLUMNS}, "token_ids": list(record.tokens)}
+
+
+def _frame_values(record: Record) -> dict[str, np.ndarray]:
+    """The optional values of each frame, [F], by the name of their field."""
+    values = {field.name: getattr(record, field.name) for field in FRAME_VALUES}
+    return {name: array for name, array in values.items() if array is not None}
 
 
 def _npy(mel: np.ndarray) -> bytes:
@@ -81,6 +90,8 @@ def _write_npy(path: Path, utterances: Utterances, _: Contract) -> None:
     with new_file(path) as rows:
         for index, (columns, record) in enumerate(utterances):
             write_bytes(folder / f"{index:06d}.npy", _npy(record.mel))
+            for name, values in _frame_values(record).items():
+                write_bytes(folder / f"{index:06d}.{name}.npy", _npy(values))
             rows.write(_json(_row(columns, record)) + b"\n")
 
 
@@ -99,7 +110,8 @@ def _write_webdataset(path: Path, utterances: Utterances, _: Contract) -> None:
         for index, (columns, record) in enumerate(utterances):
             key = f"{path.stem}-{index:06d}"
             _add(tar, f"{key}.json", _json(_row(columns, record)))
-            _add(tar, f"{key}.mel.npy", _npy(record.mel))
+            for name, values in {"mel": record.mel, **_frame_values(record)}.items():
+                _add(tar, f"{key}.{name}.npy", _npy(values))
 
 
 def _write_lhotse(path: Path, utterances: Utterances, contract: Contract) -> None:
@@ -161,30 +173,34 @@ def _write_row_groups(file: BinaryIO, utterances: Iterator[tuple[dict[str, Any],
     first = next(utterances, None)
     if first is None:
         raise ValueError("no record")
-    n_mels, number = first[1].mel.shape[1], pa.from_numpy_dtype(first[1].mel.dtype)
-    mels = pa.list_(pa.list_(number, n_mels))
-    schema = pa.schema(
-        [*(MANIFEST.field(name) for name in COLUMNS), ("token_ids", pa.list_(pa.int64())), ("mel", mels)]
-    )
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    of_row = pa.schema([*(MANIFEST.field(name) for name in COLUMNS), ("token_ids", pa.list_(pa.int64()))])
+    arrays = {name: _list_type(values) for name, values in {"mel": first[1].mel, **_frame_values(first[1])}.items()}
+    with pq.ParquetWriter(file, pa.schema([*of_row, *arrays.items()]), compression="zstd") as writer:
         utterances = itertools.chain([first], utterances)
         while group := list(itertools.islice(utterances, ROWS_AT_ONCE)):
-            rows = pa.Table.from_pylist([_row(*one) for one in group], schema=schema.remove(len(schema) - 1))
-            writer.write_table(
-                rows.append_column(schema.field("mel"), _mels([one.mel for _, one in group], type_=mels))
-            )
+            rows = pa.Table.from_pylist([_row(*one) for one in group], schema=of_row)
+            for name, type_ in arrays.items():
+                rows = rows.append_column(name, _lists([getattr(one, name) for _, one in group], type_=type_))
+            writer.write_table(rows)
 
 
-def _mels(mels: list[np.ndarray], *, type_: pa.DataType) -> pa.Array:
-    ends = np.cumsum([0, *map(len, mels)]).astype(np.int32)
-    frames = pa.FixedSizeListArray.from_arrays(np.concatenate(mels).ravel(), type_.value_type.list_size)
-    return pa.ListArray.from_arrays(ends, frames).cast(type_)
+def _list_type(values: np.ndarray) -> pa.DataType:
+    """The type of a column whose cells are lists of frames, [F] or [F, M]."""
+    number = pa.from_numpy_dtype(values.dtype)
+    return pa.list_(number if values.ndim == 1 else pa.list_(number, values.shape[1]))
+
+
+def _lists(cells: list[np.ndarray], *, type_: pa.DataType) -> pa.Array:
+    ends, values = np.cumsum([0, *map(len, cells)]).astype(np.int32), pa.array(np.concatenate(cells).ravel())
+    if pa.types.is_fixed_size_list(type_.value_type):
+        values = pa.FixedSizeListArray.from_arrays(values, type_.value_type.list_size)
+    return pa.ListArray.from_arrays(ends, values).cast(type_)
 
 
 FORMATS = {
-    "npy": Format(".jsonl", _write_npy, has_folder=True),
-    "webdataset": Format(".tar", _write_webdataset),
-    "parquet": Format(".parquet", _write_parquet),
+    "npy": Format(".jsonl", _write_npy, has_folder=True, has_frame_values=True),
+    "webdataset": Format(".tar", _write_webdataset, has_frame_values=True),
+    "parquet": Format(".parquet", _write_parquet, has_frame_values=True),
     "lhotse": Format(_CUTS, _write_lhotse, second_suffix=_FEATURES),
     "wav": Format(".jsonl", _write_wav, has_folder=True, has_table=True, has_mels=False),
 }

@@ -149,8 +149,9 @@ class _Repair:
         rebuilt = (report for report in reports if report.info.name in self._damaged_shards)
         check_counts(rebuilt, listed=plan.listed_in(self._damaged_shards))
         differences = tuple(self._shard_differences(reports, job=job))
-        older = self._made_by()
-        if found := "; ".join(provenance_differences(older, made_here())):
+        here = made_here(pitch=self._config.pitch)
+        older = self._made_by(here)
+        if found := "; ".join(provenance_differences(older, here)):
             click.echo(f"the dataset was made with {found}: its bytes may not come out again", err=True)
         made_alike = reports if differences else list(map(self._with_stated_inputs, reports))
         info = job.write_dataset_files(made_alike, made_by=older)
@@ -159,9 +160,7 @@ class _Repair:
             job.discard()
             return self._result(differences=differences)
         if differences:
-            info = job.write_dataset_files(
-                list(map(self._with_unknown_inputs, reports)), made_by=merged(older, made_here())
-            )
+            info = job.write_dataset_files(list(map(self._with_unknown_inputs, reports)), made_by=merged(older, here))
         check_rejections(reports, config=self._config, rejected=job.staged.rejected("any").parent)
         quarantine = self._layout.quarantine / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
         published = job.publish(info, keep_in=quarantine)
@@ -171,10 +170,10 @@ class _Repair:
             differences=differences,
         )
 
-    def _made_by(self) -> MadeBy:
+    def _made_by(self, here: MadeBy) -> MadeBy:
         """The versions that made the dataset; those of here if its dataset.json is lost or damaged."""
         info = self._published.info
-        return info.made_by if info is not None and self._published.is_original else made_here()
+        return info.made_by if info is not None and self._published.is_original else here
 
     def _with_published_tables(self, report: ShardReport, *, job: BuildJob) -> ShardReport:
         """The report with the published tables, where they are intact, and the rebuilt records and rows are equal.

@@ -128,9 +128,8 @@ def _replay(
         job.discard()
         return result
     check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
-    return result._replace(
-        published=job.publish(job.write_dataset_files(reports, made_by=merged(dataset.info.made_by, made_here())))
-    )
+    made_by = merged(dataset.info.made_by, made_here(pitch=config.pitch))
+    return result._replace(published=job.publish(job.write_dataset_files(reports, made_by=made_by)))
 
 
 def _config_of_intact(dataset: Dataset, *, given: BuildConfig | None) -> BuildConfig:

@@ -9,13 +9,15 @@ import numpy as np
 from pipelines.config import MAX_DECODE_S
 from pipelines.storage.record_reader import decode_mel
 from pipelines.trace.lookup import Row
+from preprocess.phonemizer import phonemizer_of
+from preprocess.pitch import check_pyworld
 from preprocess.record import Preparation
 from preprocess.text_normalizer import normalizer_of
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Rejection, Utterance
 from shared.dataset import Contract
 from shared.errors import UserError
-from shared.records import ALL_FIELDS, decode, encode
+from shared.records import ALL_FIELDS, NO_PITCH, decode, encode
 
 SAME = "the same bytes"
 
@@ -24,7 +26,8 @@ def reproduce_record(row: Row, *, payload: bytes, contract: Contract) -> str:
     """Prepare the manifest's text and the present audio file; return `SAME` or a description of the difference.
 
     Raises:
-        UserError: the tokenizer or the text normalizer cannot be loaded, or is not that of the dataset.
+        UserError: the tokenizer, the text normalizer or the phonemizer cannot be loaded, or is not that of the dataset;
+            or a library is missing.
     """
     utterance = Utterance(
         id=row["utterance_id"],
@@ -41,16 +44,21 @@ def reproduce_record(row: Row, *, payload: bytes, contract: Contract) -> str:
 
 
 def _preparation(contract: Contract) -> Preparation:
-    tokenizer = Tokenizer(contract.tokenizer.location)
+    phonemizer = phonemizer_of(contract.phonemizer)
+    tokenizer = Tokenizer(contract.tokenizer.location, kind=contract.tokenizer_kind, phonemizer=phonemizer)
     if tokenizer.identity.sha256 != contract.tokenizer.sha256:
         raise UserError(
             f"tokenizer {contract.tokenizer.location}: is another one than the dataset was made with (sha256); "
             "trace without --reproduce"
         )
+    if contract.pitch != NO_PITCH:
+        check_pyworld()
     return Preparation(
         features=contract.features,
         mel_dtype=contract.mel_dtype,
         waveform_dtype=contract.waveform_dtype,
+        pitch=contract.pitch,
+        energy=contract.energy,
         tokenizer=tokenizer,
         processing=contract.processing,
         decode_limit_s=MAX_DECODE_S,

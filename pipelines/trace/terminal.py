@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pipelines.html.numbers import format_number
 from pipelines.trace.utterance_details import CHANGED, MISSING, UtteranceDetails
 from shared.errors import cwd_hint
+from shared.records import NO_PITCH
 from shared.storage_path import StoragePath
 
 LABEL = 12
@@ -67,10 +68,13 @@ def _contract(details: UtteranceDetails) -> Iterator[tuple[str, str]]:
     yield "contract", details.fingerprint
     stored = contract.mel_dtype if contract.stores_mels else "not stored"
     stored += f", waveforms {contract.waveform_dtype}" * contract.stores_waveforms
+    stored += f", pitch by {contract.pitch}" * (contract.pitch != NO_PITCH) + ", energy" * contract.energy
     yield "", f"{spec.name}: {spec.sample_rate_hz} Hz, hop {spec.hop_samples}, {spec.n_mels} mels, {stored}"
     normalizer = contract.text_normalizer
     after = f" after {normalizer.name} of {normalizer.distribution} {normalizer.version}" if normalizer else ""
-    yield "", f"processing {', '.join(steps) or 'none'}; text {contract.text_preparation}{after}"
+    phonemizer = contract.phonemizer
+    phonemes = f"; phonemes by {phonemizer.name} {phonemizer.version}" if phonemizer else ""
+    yield "", f"processing {', '.join(steps) or 'none'}; text {contract.text_preparation}{after}{phonemes}"
     yield "", f"tokenizer {tokenizer.location} (sha256 {tokenizer.sha256[:16]}…, {tokenizer.size} entries)"
 
 

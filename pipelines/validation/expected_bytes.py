@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pipelines.validation.manifest_rows import ManifestRow
 from shared.dataset import Contract
 from shared.languages import CODES, language_id
-from shared.records import MEL_DTYPES, encode_varint, field_header, mel_rows
+from shared.records import FIELDS, MEL_DTYPES, encode_varint, field_header, mel_rows
 from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, record_header
 
 
@@ -37,15 +37,15 @@ class FrameTemplates:
         """`speakers` maps names to ids; only the names that rows contain are looked up."""
         self._mel_dtype = contract.mel_dtype
         self._row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
-        self._stores_waveforms = contract.stores_waveforms
+        self._has_templates = contract.record_fields == FIELDS
         self._speakers, self._entries = speakers, dict[str, bytes]()
 
     def of(self, row: ManifestRow) -> FrameTemplate | None:
-        """The template of a row's record; None if no valid record can belong to the row, or if records hold waveforms.
+        """The template of a row's record; None if no valid record can belong to the row, or records have more fields.
 
-        Records with waveforms are parsed, which takes longer: the template would need their number of samples.
+        Records with waveforms, pitch or energy are parsed, which takes longer.
         """
-        if self._stores_waveforms:
+        if not self._has_templates:
             return None
         speaker = self._speaker(row.speaker)
         payload_bytes = row.length_bytes - HEADER_BYTES - FOOTER_BYTES

@@ -14,7 +14,16 @@ from shared.dataset import Contract
 from shared.hashing import KEY_BITS
 from shared.languages import FIRST_ID, LAST_ID, language_code
 from shared.layout import ShardName
-from shared.records import MEL_DTYPES, NUM_MOMENTS, WAVEFORM_DTYPES, decode, mel_rows
+from shared.records import (
+    FRAME_VALUE_DTYPE,
+    FRAME_VALUES,
+    MEL_DTYPES,
+    NUM_MOMENTS,
+    WAVEFORM_DTYPES,
+    Field,
+    decode,
+    mel_rows,
+)
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
 # ln magnitude; a full-scale square wave reaches about 6 in the loudest band of the presets
@@ -54,6 +63,9 @@ def parse_record(payload: bytes, *, contract: Contract, speakers: dict[int, str]
     mel = _mel(features, contract=contract)
     if contract.stores_waveforms:
         _check_waveform(features, contract=contract)
+    for field in contract.record_fields:
+        if field in FRAME_VALUES:
+            _check_frame_values(features, field=field)
     language, tokens = features["language"][0], features["tokens"]
     check_tokens(tokens, language=language)
     speaker = features["speaker"][0]
@@ -121,6 +133,18 @@ def _check_waveform(features: dict[str, list[Any]], *, contract: Contract) -> No
         raise RecordError("shape", f"{len(data)} bytes of waveform for {frames} frames")
 
 
+def _check_frame_values(features: dict[str, list[Any]], *, field: Field) -> None:
+    """Raise RecordError unless there is one value for each frame, finite and not below zero."""
+    (data,), (frames,) = features[field.name], features["frames"]
+    expected = frames * FRAME_VALUE_DTYPE.itemsize
+    if len(data) != expected:
+        message = f"{len(data)} bytes of {field.name} for {frames} frames"
+        raise RecordError("shape", message, expected=f"{expected} bytes")
+    values = np.frombuffer(data, FRAME_VALUE_DTYPE)
+    if wrong := int((~(np.isfinite(values) & (values >= 0))).sum()):
+        raise RecordError("range", f"{wrong} values of {field.name} are negative or not finite")
+
+
 def check_tokens(tokens: Sequence[int], *, language: int) -> None:
     """Raise RecordError unless the ids are `[language] pieces </s>`."""
     if not FIRST_ID <= language <= LAST_ID:
@@ -132,7 +156,7 @@ def check_tokens(tokens: Sequence[int], *, language: int) -> None:
         raise RecordError("tokens", f"tokens {shown}", expected=f"[{language}, pieces…, {END_ID}]")
     wrong = [token for token in tokens[1:-1] if not (token == UNKNOWN_ID or max(SPECIAL_IDS) < token < FIRST_ID)]
     if wrong:
-        raise RecordError("tokens", f"{wrong[0]} is not an NLLB piece")
+        raise RecordError("tokens", f"{wrong[0]} is no piece of text")
 
 
 def _text(features: dict[str, list[Any]], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Benchmark of quality estimators, each alone and all together, relative to decoding and mel.
+"""Benchmark of quality estimators, each alone and all together, and of optional fields, relative to decoding and mel.
 
 python -m tests.bench.quality
 """
@@ -17,7 +17,8 @@ from preprocess import quality
 from preprocess.audio import Signal, decode_audio, resample
 from preprocess.audio_file import read_audio_file
 from preprocess.dnsmos import DNSMOS, RATE_HZ
-from preprocess.mel import log_mel
+from preprocess.mel import frame_energy, log_mel
+from preprocess.pitch import frame_pitch
 from preprocess.speaker_encoder import SpeakerEncoder
 from shared.features import preset
 from tests.bench.corpus import make_corpus
@@ -53,6 +54,9 @@ def main() -> None:
         "clipping": lambda clip: quality.clipped_fraction(signals[clip].samples, highest=1.0, lowest=-1.0),
         "bandwidth": lambda clip: quality.bandwidth_hz(signals[clip], powers=powers[clip], hop_samples=256),
         "hash": lambda clip: quality.audio_hash(mels[clip]),
+        "energy": lambda clip: frame_energy(signals[clip].samples, spec=spec),
+        "pitch, dio": lambda clip: frame_pitch(signals[clip].samples, spec=spec, method="dio"),
+        "pitch, harvest": lambda clip: frame_pitch(signals[clip].samples, spec=spec, method="harvest"),
     }
     rounds = [{name: _time(one, clips) for name, one in work.items()} for _ in range(ROUNDS + 1)][1:]
     shares = {name: [one[name] / (one["decode"] + one["mel"]) for one in rounds] for name in work}

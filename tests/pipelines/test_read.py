@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
 from collections.abc import Callable
 
@@ -21,6 +22,15 @@ def test_a_text_is_shown_as_it_is_read_with_the_reason_for_each_reading(command:
         "    money: 2 € -> zwei Euro",
         "    left: no reading is certain: 5-7.",
     ]
+
+
+@pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
+def test_phonemes_are_shown_below_the_text(command: Callable) -> None:
+    outcome = command("read", "--language", "en", "--phonemes", "It sings, 3 times.")
+    text, prepared, phonemes, *_ = outcome.out.splitlines()
+    assert (text, prepared) == ("It sings, 3 times.", "  It sings, three times.")
+    assert phonemes.startswith("  ɪt sˈɪŋz, θɹˈiː ")
+    assert phonemes.endswith(".")
 
 
 def test_the_lines_of_standard_input_are_texts(command: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from preprocess.piece_ids import NllbIds
 from preprocess.text import prepare_text
 from preprocess.tokens import Tokenizer
 from shared.errors import UserError
@@ -118,6 +119,13 @@ def test_nllb_has_its_256204_tokens(nllb: Tokenizer) -> None:
     assert nllb.identity.size == 256204
 
 
+def test_ids_after_the_languages_and_special_ones_are_no_pieces(sample: Tokenizer) -> None:
+    """A fine-tuned NLLB may have tokens after `<mask>`."""
+    record_id = NllbIds(sample._tokenizer, location="sample")
+    assert [record_id(one) for one in (0, 1, 2, 3, FIRST_ID, LAST_ID, LAST_ID + 1, LAST_ID + 2)] == [UNKNOWN_ID] * 8
+    assert [record_id(one) for one in (4, FIRST_ID - 1)] == [4, FIRST_ID - 1]
+
+
 @pytest.mark.parametrize("kept", ["truncation", "padding"])
 def test_truncation_and_padding_in_a_tokenizer_file_are_ignored(kept: str, tmp_path: Path, sample: Tokenizer) -> None:
     document = json.loads(SAMPLE.read_text("utf-8"))
@@ -136,7 +144,7 @@ def test_truncation_and_padding_in_a_tokenizer_file_are_ignored(kept: str, tmp_p
 
 
 def test_an_unreadable_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    expected = "expected the path of a tokenizer.json of NLLB-200"
+    expected = "expected the path of a tokenizer.json"
     for location in (tmp_path / "absent.json", "absent"):
         assert refusal(location).endswith(f"cannot be read (No such file or directory); {expected}")
     for location in ("absent.json", "models/absent.json"):
@@ -193,7 +201,7 @@ def test_a_tokenizer_that_is_not_nllbs_is_refused(token: str, nllb_id: int, tmp_
     path = tmp_path / "tokenizer.json"
     path.write_text(SAMPLE.read_text("utf-8").replace(f'"{token}"', '"other"'), "utf-8")
     expected = f"{token} has id None, expected NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
-    assert refusal(path) == f"tokenizer {path}: {expected}"
+    assert refusal(path) == f"tokenizer {path}: {expected} Any other one needs tokenizer_kind: other"
 
 
 @pytest.mark.parametrize("tokenizer", ["nllb", "sample"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.records import FIELDS, MEL_DTYPES, Record, decode, encode
+from shared.records import ALL_FIELDS, FIELDS, MEL_DTYPES, Record, decode, decode_record, encode
 
 int64s = st.integers(min_value=0, max_value=(1 << 63) - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -29,6 +29,8 @@ records = st.builds(
     language=int64s,
     speaker=int64s,
     text=texts,
+    energy=st.none() | hnp.arrays(np.dtype("<f4"), st.integers(0, 9)),
+    pitch_hz=st.none() | hnp.arrays(np.dtype("<f4"), st.integers(0, 9)),
     waveform=st.none() | hnp.arrays(np.dtype("<i2"), st.integers(0, 9)),
 )
 
@@ -44,8 +46,8 @@ RECORD = Record(
 
 
 def values_of(record: Record) -> dict[str, list[bytes] | list[int]]:
-    waveform = {} if record.waveform is None else {"waveform": [record.waveform.tobytes()]}
-    return waveform | {
+    optional = {name: getattr(record, name) for name in ("energy", "pitch_hz", "waveform")}
+    return {name: [values.tobytes()] for name, values in optional.items() if values is not None} | {
         "frames": [record.frames],
         "language": [record.language],
         "mel": [record.mel.tobytes()],
@@ -153,5 +155,20 @@ def test_a_big_endian_mel_is_stored_little_endian() -> None:
 
 
 def test_fields_are_in_the_order_of_their_names() -> None:
-    names = [field.name for field in FIELDS]
+    names = [field.name for field in ALL_FIELDS]
     assert names == sorted(set(names))
+    assert set(FIELDS) < set(ALL_FIELDS)
+
+
+@pytest.mark.parametrize("name", ["energy", "pitch_hz"])
+def test_values_of_frames_are_read_again_and_must_be_as_many_as_the_frames(name: str) -> None:
+    fields = [field for field in ALL_FIELDS if field in FIELDS or field.name == name]
+    values = np.array([0.0, 1.5, 220.0, 3.25], "<f4")
+    payload = encode(dataclasses.replace(RECORD, **{name: values}))
+    read = decode_record(payload, mel_dtype="float16", n_mels=3, fields=fields)
+    np.testing.assert_array_equal(getattr(read, name), values)
+    short = encode(dataclasses.replace(RECORD, **{name: values[:3]}))
+    with pytest.raises(ValueError, match=f"3 values of {name} in a record of 4 frames"):
+        decode_record(short, mel_dtype="float16", n_mels=3, fields=fields)
+    with pytest.raises(ValueError, match=f"a record without {name}"):
+        decode_record(encode(RECORD), mel_dtype="float16", n_mels=3, fields=fields)

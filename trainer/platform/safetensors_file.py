@@ -48,5 +48,9 @@ def read_tensors(
             return facts, {name: file.get_tensor(name) for name in sorted(file.keys())}
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
-    except (safetensors.SafetensorError, pydantic.ValidationError) as error:
+    except pydantic.ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        reason = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise UserError(f"{path}: not a {what} ({reason}); {advice}") from error
+    except safetensors.SafetensorError as error:
         raise UserError(f"{path}: not a {what} ({str(error).splitlines()[0]}); {advice}") from error

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from preprocess.phonemizer import phonemizer_of
 from preprocess.tokens import Tokenizer
 from preprocess.verbalization.verbalize import words_with_digits
 from shared.errors import UserError
@@ -97,12 +98,13 @@ class PromptMaker:
                 f"the text: sentences of more than {most} tokens, which is the longest of training, are spoken in "
                 f"parts: {counted(len(pieces), 'sentence')}, {len(fitted)} parts"
             )
-        self._log_unknown(fitted, log=log)
+        self._log_unknown(fitted, language=language, log=log)
         _log_digits(pieces, language=language, log=log)
         return fitted
 
-    def _log_unknown(self, pieces: list[TextPiece], *, log: Callable[[str], object]) -> None:
-        unknown = sorted({one for piece in pieces for one in self._tokenizer.unknown_characters(piece.text)})
+    def _log_unknown(self, pieces: list[TextPiece], *, language: str, log: Callable[[str], object]) -> None:
+        found = (self._tokenizer.unknown_characters(piece.text, language=language) for piece in pieces)
+        unknown = sorted({one for characters in found for one in characters})
         if unknown:
             log(f"the text: the tokenizer does not know {' '.join(unknown)}; each becomes <unk>")
 
@@ -116,10 +118,12 @@ def _log_digits(pieces: Sequence[TextPiece], *, language: str, log: Callable[[st
 
 def open_tokenizer(location: str | None, *, info: RunInfo, run: Path) -> Tokenizer:
     """The tokenizer that the shards of a run were built with."""
-    opened = Tokenizer(location or info.contract.tokenizer.location)
-    if opened.identity.sha256 != info.contract.tokenizer.sha256:
+    contract = info.contract
+    phonemizer = phonemizer_of(contract.phonemizer)
+    opened = Tokenizer(location or contract.tokenizer.location, kind=contract.tokenizer_kind, phonemizer=phonemizer)
+    if opened.identity.sha256 != contract.tokenizer.sha256:
         raise UserError(
             f"tokenizer {opened.identity.location}: not the one that the shards of {run} were built with "
-            f"(sha256 {info.contract.tokenizer.sha256}); pass that one with --tokenizer"
+            f"(sha256 {contract.tokenizer.sha256}); pass that one with --tokenizer"
         )
     return opened

@@ -108,7 +108,7 @@ def fit_piece(piece: TextPiece, *, count: Callable[[str], int], most: int) -> li
     The parts are as few as possible.
     """
     parts = _fit(piece.text, count=count, most=most, dividers=_DIVIDERS)
-    if min(map(count, parts)) * SHORT_PART < most:
+    if len(parts) > 1 and min(map(count, parts)) * SHORT_PART < most:
         parts = _balanced(piece.text, parts, count=count, most=most)
     return [TextPiece(one, PART_PAUSE_S) for one in parts[:-1]] + [TextPiece(parts[-1], piece.pause_s)]
 

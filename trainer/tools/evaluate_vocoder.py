@@ -58,14 +58,21 @@ class Measured(NamedTuple):
         return {"vocoder": self.vocoder, "clip": self.clip, **numbers}
 
 
-def open_vocoders(paths: Sequence[Path], *, spec: FeatureSpec) -> dict[str, Vocode]:
-    """Griffin-Lim, and the vocoders of files by the names of these.
+def open_vocoders(paths: Sequence[Path], *, spec: FeatureSpec | None) -> tuple[dict[str, Vocode], FeatureSpec]:
+    """Griffin-Lim, and the vocoders of files by the names of these; and the kind of the mels for all of them.
+
+    Args:
+        spec: the kind of the mels; None: those of the first file, of which there must be one.
 
     Raises:
         UserError: a file cannot be read, is no vocoder, or is one for other mels.
     """
-    vocoders: dict[str, Vocode] = {GRIFFIN_LIM: functools.partial(griffin_lim, spec=spec)}
-    return vocoders | {str(path): Vocoder.load(path, spec=spec) for path in paths}
+    vocoders: dict[str, Vocode] = {}
+    for path in paths:
+        vocoders[str(path)] = vocoder = Vocoder.load(path, spec=spec)
+        spec = vocoder.spec
+    assert spec is not None
+    return {GRIFFIN_LIM: functools.partial(griffin_lim, spec=spec)} | vocoders, spec
 
 
 def measure_vocoders(

@@ -10,8 +10,10 @@ import pydantic
 import yaml
 
 from shared.errors import UserError
-from shared.features import PRESETS, FeatureSpec
+from shared.features import CUSTOM, FeatureSpec, with_known_name
+from shared.mel_config import check_features
 from trainer.config.vocoder_config import BigVganConfig, GeneratorConfig, HiFiGanConfig, VocosConfig
+from trainer.vocoder.vocoder_file import check_frames
 
 MAX_BYTES = 1 << 20
 NAMES = ("config.json", "config.yaml")
@@ -20,7 +22,7 @@ UPSAMPLING = ("upsample_rates", "upsample_kernel_sizes", "upsample_initial_chann
 
 
 class OfficialConfig(NamedTuple):
-    """What a config file describes: a generator, and the preset whose mels it was trained on."""
+    """What a config file describes: a generator, and the kind of the mels it was trained on."""
 
     generator: GeneratorConfig
     features: FeatureSpec
@@ -39,9 +41,17 @@ class _UpsamplingMels(_Section):
     num_mels: int
     fmin: float
     fmax: float | None
+    win_size: int | None = None
 
-    def preset(self) -> FeatureSpec:
-        return _preset(
+    @pydantic.model_validator(mode="after")
+    def _check_window(self) -> _UpsamplingMels:
+        if self.win_size not in (None, self.n_fft):
+            raise ValueError(f"win_size {self.win_size}: the windows of mels here are as long as n_fft, {self.n_fft}")
+        return self
+
+    def spec(self) -> FeatureSpec:
+        return FeatureSpec(
+            name=CUSTOM,
             sample_rate_hz=self.sampling_rate,
             n_fft=self.n_fft,
             hop_samples=self.hop_size,
@@ -50,6 +60,9 @@ class _UpsamplingMels(_Section):
             fmin_hz=self.fmin,
             fmax_hz=self.sampling_rate / 2 if self.fmax is None else self.fmax,
             mel_scale="slaney",
+            mel_norm="slaney",
+            power_epsilon=1e-9,
+            floor=1e-5,
         )
 
 
@@ -62,9 +75,10 @@ class _VocosMels(_Section):
     n_mels: int
     padding: str = "center"
 
-    def preset(self) -> FeatureSpec:
+    def spec(self) -> FeatureSpec:
         same = (self.n_fft - self.hop_length) // 2
-        return _preset(
+        return FeatureSpec(
+            name=CUSTOM,
             sample_rate_hz=self.sample_rate,
             n_fft=self.n_fft,
             hop_samples=self.hop_length,
@@ -73,6 +87,9 @@ class _VocosMels(_Section):
             fmin_hz=0.0,
             fmax_hz=self.sample_rate / 2,
             mel_scale="htk",
+            mel_norm=None,
+            power_epsilon=0.0,
+            floor=1e-7,
         )
 
 
@@ -92,7 +109,7 @@ def read_config(path: Path) -> OfficialConfig:
     """Read a config file.
 
     Raises:
-        UserError: the file cannot be read, is no config of these vocoders, or describes other mels than any preset's.
+        UserError: the file cannot be read, is no config of these vocoders, or describes mels that are not made here.
     """
     document = _document(path)
     try:
@@ -127,7 +144,7 @@ def _upsampling(document: dict[str, Any]) -> OfficialConfig:
     kind: type[HiFiGanConfig] = BigVganConfig if "activation" in document else HiFiGanConfig
     fields = {name: document[name] for name in kind.model_fields if name in document and name != "kind"}
     fields |= {name: document[name] for name in UPSAMPLING}
-    return OfficialConfig(kind.model_validate(fields), _UpsamplingMels.model_validate(document).preset())
+    return _official(kind.model_validate(fields), spec=_UpsamplingMels.model_validate(document).spec())
 
 
 def _vocos(document: dict[str, Any]) -> OfficialConfig:
@@ -140,17 +157,22 @@ def _vocos(document: dict[str, Any]) -> OfficialConfig:
         hop_length=head["hop_length"],
         padding=head.get("padding", "same"),
     )
-    return OfficialConfig(generator, _VocosMels.model_validate(features).preset())
+    return _official(generator, spec=_VocosMels.model_validate(features).spec())
 
 
-def _preset(**facts: int | float | str) -> FeatureSpec:
-    """Return the preset with these values.
+def _official(generator: HiFiGanConfig | VocosConfig, *, spec: FeatureSpec) -> OfficialConfig:
+    """A generator with its mels, under the preset's name if they are a preset's.
 
     Raises:
-        UserError: there is none.
+        UserError: this software makes no mels of this kind, or the generator's frames are not those of its mels.
     """
-    for spec in PRESETS.values():
-        if all(getattr(spec, name) == value for name, value in facts.items()):
-            return spec
-    shown = ", ".join(f"{name} {value}" for name, value in facts.items())
-    raise UserError(f"it was trained on mels of {shown}; expected those of a preset: {', '.join(PRESETS)}")
+    spec = with_known_name(spec)
+    try:
+        check_features(spec)
+    except ValueError as error:
+        raise UserError(f"it was trained on mels that cannot be made here: {error}") from error
+    try:
+        check_frames(generator, spec=spec)
+    except ValueError as error:
+        raise UserError(f"its generator does not fit its mels: {error}") from error
+    return OfficialConfig(generator, spec)

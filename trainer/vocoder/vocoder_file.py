@@ -15,6 +15,7 @@ import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
+from shared.mel_config import check_features
 from shared.messages import first_few
 from trainer.config.vocoder_config import BigVganConfig, GeneratorConfig, HiFiGanConfig, VocosConfig
 from trainer.platform.safetensors_file import read_tensors, write_tensors
@@ -41,6 +42,12 @@ class VocoderInfo(pydantic.BaseModel):
     source_sha256: str
     licence: str  # what the user was told about it
 
+    @pydantic.model_validator(mode="after")
+    def _check(self) -> VocoderInfo:
+        check_features(self.features)  # the file may come from anyone
+        check_frames(self.generator, spec=self.features)
+        return self
+
     @classmethod
     def make(cls, generator: GeneratorConfig, *, features: FeatureSpec, **facts: str) -> VocoderInfo:
         spec = pydantic.TypeAdapter(FeatureSpec).dump_json(features).decode()
@@ -49,6 +56,15 @@ class VocoderInfo(pydantic.BaseModel):
     def metadata(self) -> dict[str, str]:
         facts = self.model_dump(mode="json", round_trip=True)
         return {name: str(value) for name, value in facts.items()}
+
+
+def check_frames(generator: HiFiGanConfig | VocosConfig, *, spec: FeatureSpec) -> None:
+    """Raises ValueError if the frames of a generator are not those of the mels."""
+    same = (spec.n_fft - spec.hop_samples) // 2  # HiFi-GAN and BigVGAN make a hop of samples for each frame
+    padding = generator.pad_samples if isinstance(generator, VocosConfig) else same
+    for name, own in (("hop_samples", generator.hop_samples), ("pad_samples", padding)):
+        if own != (its := getattr(spec, name)):
+            raise ValueError(f"generator: {name} is {own}, the mels have {its}")
 
 
 def feature_differences(first: FeatureSpec, second: FeatureSpec) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 from pathlib import Path
@@ -12,7 +13,7 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.features import FeatureSpec
+from shared.features import CUSTOM, FeatureSpec
 from shared.files import write_json
 from shared.locks import read_lock
 from trainer.checkpoint.checkpoint_files import list_checkpoints
@@ -29,7 +30,7 @@ from trainer.monitoring.samples import as_int16
 from trainer.monitoring.session import Session
 from trainer.monitoring.vocoder_report import CopiedClip, VocoderRun, write_vocoder_report
 from trainer.training.signals import Interrupted, SignalHandler
-from trainer.vocoder.vocoder_file import VocoderInfo, read_vocoder, refuse_other_mels, write_vocoder
+from trainer.vocoder.vocoder_file import VocoderInfo, check_frames, read_vocoder, refuse_other_mels, write_vocoder
 from trainer.vocoder_training.copy_synthesis import CopySynthesis
 from trainer.vocoder_training.gan import Gan, GanOptimizer
 from trainer.vocoder_training.gan_losses import GanLosses
@@ -90,7 +91,7 @@ class _Trainer:
         self._validation = CopySynthesis(dataset, clips=config.validation_clips, mels=mels)
         losses = GanLosses(config.loss, spec=self._spec)
         self._step = GanStep(self._gan, self._optimizer, losses=losses, xla=config.xla)
-        contract = json.dumps([dataset.info.contract.features.name, config.generator.model_dump()])
+        contract = json.dumps([_identity(self._spec), config.generator.model_dump()])
         self._state = RunState(
             run,
             model=self._gan,
@@ -212,12 +213,17 @@ class _Trainer:
         write_vocoder(self._run / VOCODER, self._gan.generator, info=info)
 
 
+def _identity(spec: FeatureSpec) -> object:
+    """What tells mels of different kinds apart: the name of a preset, or all values."""
+    return dataclasses.asdict(spec) if spec.name == CUSTOM else spec.name
+
+
 def _check_generator(config: GeneratorConfig, *, spec: FeatureSpec) -> None:
     """Raises UserError if the generator's frames are not those of the mels."""
-    for name in ("hop_samples", "pad_samples"):
-        own, its = getattr(config, name, None), getattr(spec, name)
-        if own is not None and own != its:
-            raise UserError(f"generator: {name} is {own}, the dataset's mels have {its}; they are of {spec.name}")
+    try:
+        check_frames(config, spec=spec)
+    except ValueError as error:
+        raise UserError(str(error)) from error
 
 
 def _init_from(path: Path, *, gan: Gan, config: GeneratorConfig, spec: FeatureSpec) -> None:

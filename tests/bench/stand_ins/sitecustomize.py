@@ -38,7 +38,7 @@ def _stand_in(record: Any) -> None:
             bandwidth_hz=10_000.0,
             audio_hash=digest.hex(),
         )
-        recording = record.Recording(FRAMES, mel, duration_s, digest.hex() * 2, 22_050, quality, None)
+        recording = record.Recording(FRAMES, mel, duration_s, digest.hex() * 2, 22_050, quality)
         made = record.Record(
             utterance_id=utterance.id,
             frames=FRAMES,

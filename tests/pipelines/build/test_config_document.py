@@ -32,6 +32,16 @@ def test_settings_that_are_used_are_in_the_document() -> None:
     assert "duration" not in source["columns"]
 
 
+def test_own_mel_settings_are_in_the_document_and_are_read_again() -> None:
+    config = builds.config_of([TABLE, "mel.hop_samples=200", "mel.n_fft=800"])
+    document = yaml.safe_load(config_document(config))
+    assert {name: value for name, value in document["mel"].items() if value is not None} == {
+        "n_fft": 800,
+        "hop_samples": 200,
+    }
+    assert BuildConfig.model_validate(document) == config
+
+
 def test_a_document_with_the_settings_of_a_test_split_is_read_again() -> None:
     used = TABLE.replace("text: b", "text: b, split: c").replace("language: en", "language: en, official_splits: true")
     config = builds.config_of([used, "test_fraction=0.1", "held_out_for_test=names.txt", "waveform_dtype=int16"])

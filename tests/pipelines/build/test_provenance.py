@@ -123,7 +123,7 @@ def test_a_job_ends_if_its_workers_differ_from_the_driver(
     tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = provenance.made_here()
-    monkeypatch.setattr("pipelines.build.job.made_here", lambda: here | {"numpy": (OTHER,)})
+    monkeypatch.setattr("pipelines.build.job.made_here", lambda pitch: here | {"numpy": (OTHER,)})
     corpus = builds.make_corpus(tmp_path / "corpus", clips=4)
     outcome = command(*builds.build_words(corpus, "workers=2", data=tmp_path / "data"))
     assert outcome.code == 2

@@ -51,6 +51,27 @@ def test_a_dataset_of_one_shard_is_read_like_any_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_pitch_energy_and_waveforms_beside_the_mels_change_no_row(dataset: Dataset, tmp_path: Path) -> None:
+    overrides = ["pitch=dio", "energy=true", "waveform_dtype=int16"]
+    config = load_config("configs/preprocess_sample.yaml", of=BuildConfig, overrides=overrides)
+    build_dataset(config, data=tmp_path / "data")
+    batches = epochs(make_stream(Dataset.open(tmp_path / "data"))[0], until=1)
+    assert collections.Counter(rows_of(batches)) == collections.Counter(read_shards(dataset, split="train"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mel_dtype", ["float16", "float32"])
+def test_mels_of_own_settings_arrive_bit_for_bit(tmp_path: Path, mel_dtype: str) -> None:
+    own = "mel={sample_rate_hz: 16000, n_fft: 800, hop_samples: 200, n_mels: 44, fmax_hz: 7600}"
+    config = load_config("configs/preprocess_sample.yaml", of=BuildConfig, overrides=[own, f"mel_dtype={mel_dtype}"])
+    build_dataset(config, data=tmp_path / "data")
+    dataset = Dataset.open(tmp_path / "data")
+    batches = epochs(make_stream(dataset)[0], until=1)
+    assert {batch["mel"].shape[-1] for batch in batches} == {44}
+    assert collections.Counter(rows_of(batches)) == collections.Counter(read_shards(dataset, split="train"))
+
+
+@pytest.mark.slow
 def test_mels_stored_in_float32_arrive_bit_for_bit(many_shards: Dataset) -> None:
     stream, _, _ = make_stream(many_shards, chunk_bytes=900_000, num_parallel_reads=3)
     batches = epochs(stream, until=1)

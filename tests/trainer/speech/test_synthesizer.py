@@ -10,18 +10,22 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+import tokenizers
 
 from preprocess.mel import log_mel
 from preprocess.tokens import Tokenizer
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.languages import language_code
 from shared.vocabulary import Vocabulary
 from tests.commands import Outcome
 from tests.trainer import runs
+from tests.trainer.conftest import built
 from tests.trainer.processes import program
 from tests.trainer.vocoders import write_small_vocoder
 from trainer.checkpoint.run_dir import prepare_run_info, read_run_info, write_run_files
@@ -29,7 +33,7 @@ from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.options import SpeechOptions
-from trainer.speech.prompts import PromptMaker, _log_digits
+from trainer.speech.prompts import PromptMaker, _log_digits, open_tokenizer
 from trainer.speech.request import prepare_pieces
 from trainer.speech.sentences import PARAGRAPH_PAUSE_S, PART_PAUSE_S, SENTENCE_PAUSE_S, TextPiece
 from trainer.speech.synthesizer import Synthesizer
@@ -124,9 +128,30 @@ def test_a_vocoder_for_other_mels_or_none_at_all(mistake: Callable[..., str], tm
 def test_characters_that_the_tokenizer_does_not_know_are_named() -> None:
     lines: list[str] = []
     maker = SimpleNamespace(_tokenizer=Tokenizer(str(TOKENIZER)))
-    PromptMaker._log_unknown(maker, [TextPiece("Hello ☃.", 0.0), TextPiece("Hello.", 0.0)], log=lines.append)
-    PromptMaker._log_unknown(maker, [TextPiece("Hello.", 0.0)], log=lines.append)
+    english: dict[str, Any] = {"language": "eng_Latn", "log": lines.append}
+    PromptMaker._log_unknown(maker, [TextPiece("Hello ☃.", 0.0), TextPiece("Hello.", 0.0)], **english)
+    PromptMaker._log_unknown(maker, [TextPiece("Hello.", 0.0)], **english)
     assert lines == ["the text: the tokenizer does not know ☃; each becomes <unk>"]
+
+
+@pytest.mark.slow
+def test_a_run_on_another_tokenizer_than_nllbs_encodes_texts_as_its_dataset_did(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    own = tokenizers.Tokenizer(tokenizers.models.BPE())
+    own.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    texts = Path("tests/corpora/sentences/eng_Latn.txt").read_text("utf-8").splitlines()
+    own.train_from_iterator(texts, tokenizers.trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet))
+    own.save(str(path))
+    dataset = Dataset.open(built(tmp_path / "data", overrides=[f"tokenizer={path}", "tokenizer_kind=other"]))
+    run = tmp_path / "run"
+    info = prepare_run_info(run, config=TrainConfig(model=ModelConfig(size="pico")), dataset=dataset)
+    write_run_files(run, info, dataset=dataset)
+    tokenizer, vocabulary = open_tokenizer(None, info=read_run_info(run), run=run), Vocabulary.load(run / "vocab.json")
+    dense = vocabulary.table()
+    for record in dataset.records("train"):
+        pieces = tokenizer.encode_pieces(record.text, language=language_code(record.language))
+        assert vocabulary.encode(pieces) == dense[list(record.tokens)].tolist()
 
 
 @pytest.mark.parametrize(

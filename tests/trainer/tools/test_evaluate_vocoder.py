@@ -77,6 +77,20 @@ def test_recordings_are_resampled_and_their_mels_are_those_of_datasets(tmp_path:
     assert len(one.mel) == SPEC.num_frames(len(one.samples))
 
 
+@pytest.mark.slow
+def test_without_a_preset_the_mels_are_those_of_the_vocoder_and_others_are_refused(
+    command: Callable, tmp_path: Path
+) -> None:
+    path = write_small_vocoder(tmp_path / "wide.safetensors", features="bigvgan-24k-100")
+    outcome = command("vocoder", "evaluate", CLIPS / "EN001-0001.wav", "--vocoder", path)
+    assert outcome.code == 0, outcome.err
+    assert "copy-synthesis of 1 recordings, mels of bigvgan-24k-100" in outcome.out
+    other = write_small_vocoder(tmp_path / "other.safetensors", features="hifigan-22k")
+    refused = command("vocoder", "evaluate", CLIPS / "EN001-0001.wav", "--vocoder", path, "--vocoder", other)
+    assert refused.code == 2
+    assert f"{other}: a vocoder for mels of hifigan-22k, not bigvgan-24k-100" in refused.err.splitlines()[-1]
+
+
 def test_folders_are_searched_for_audio_files(tmp_path: Path) -> None:
     for name in ("b/two.flac", "a/one.WAV", "a/text.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -91,6 +105,7 @@ def test_folders_are_searched_for_audio_files(tmp_path: Path) -> None:
         (["EMPTY", "--features", "hifigan-22k"], "no audio file, such as .wav, .flac, .mp3 or .m4a"),
         (["nowhere.wav", "--features", "hifigan-22k"], "nowhere.wav: "),
         (["nowhere.wav", "--features", "hifigan-99k"], "hifigan-99k"),
+        (["A"], "neither --features nor --vocoder: expected one of them, which says what kind of mels to make"),
         (["nowhere.wav", "--features", "hifigan-22k", "--vocoder", "none.safetensors"], "none.safetensors: cannot be"),
         (["A", "--features", "hifigan-22k", "--listener", "me"], "listener 'me': expected none, pocketsphinx[:MODEL]"),
         (

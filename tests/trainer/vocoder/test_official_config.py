@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from shared.errors import UserError
+from shared.mel_config import MelConfig, feature_spec
 from trainer.config.vocoder_config import BigVganConfig, HiFiGanConfig, VocosConfig
 from trainer.vocoder.official_config import find_config, read_config
 
@@ -106,6 +107,17 @@ def test_released_configs_describe_their_generator_and_a_preset_of_mels(
     assert config.features.name == features
 
 
+def test_the_mels_of_a_config_that_are_no_presets_are_kept(tmp_path: Path) -> None:
+    """Those of BigVGAN v2 at 44 kHz, with 128 bands."""
+    wide = {"sampling_rate": 44100, "n_fft": 2048, "hop_size": 512, "num_mels": 128, "fmin": 0, "fmax": None}
+    rates = {"upsample_rates": [8, 4, 2, 2, 2, 2], "upsample_kernel_sizes": [16, 8, 4, 4, 4, 4]}
+    written(tmp_path / "config.json", BIGVGAN_V2 | wide | rates)
+    spec = read_config(tmp_path / "config.json").features
+    mel = MelConfig(sample_rate_hz=44100, n_fft=2048, hop_samples=512, n_mels=128, fmax_hz=22050)
+    assert spec == feature_spec("hifigan-22k", mel=mel)
+    assert spec.name == "custom"
+
+
 def test_a_checkpoint_without_a_config_beside_it_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"generator.pt: no config.json or config.yaml beside it; give .* with --config"
@@ -127,8 +139,15 @@ LAUGHS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
         ("config.json", "{}", "not a config of HiFi-GAN, BigVGAN or Vocos (KeyError('upsample_rates'))"),
         ("config.json", json.dumps(HIFI_GAN_V1 | {"n_fft": [1]}), "n_fft: Input should be a valid integer"),
         ("config.json", json.dumps(HIFI_GAN_V1 | {"upsample_rates": [8]}), "differ in length"),
-        ("config.json", json.dumps(HIFI_GAN_V1 | {"fmax": 11025}), "fmax_hz 11025.0, mel_scale slaney; expected those"),
-        ("config.json", json.dumps(BIGVGAN_V2 | {"sampling_rate": 44100}), "sample_rate_hz 44100, "),
+        (
+            "config.json",
+            json.dumps(HIFI_GAN_V1 | {"fmax": 12000}),
+            "cannot be made here: mel.fmin_hz 0, mel.fmax_hz 12",
+        ),
+        ("config.json", json.dumps(BIGVGAN_V2 | {"n_fft": 1 << 40}), "cannot be made here: n_fft: Input should be "),
+        ("config.json", json.dumps(BIGVGAN_V2 | {"hop_size": 0}), "cannot be made here: hop_samples: Input should be"),
+        ("config.json", json.dumps(HIFI_GAN_V1 | {"hop_size": 200}), "hop_samples is 256, the mels have 200"),
+        ("config.json", json.dumps(HIFI_GAN_V1 | {"win_size": 800}), "win_size 800: the windows of mels here are as"),
         ("config.yaml", yaml.safe_dump(VOCOS | {"head": {"init_args": {}}}), "(KeyError('n_fft'))"),
         ("config.yaml", yaml.safe_dump(VOCOS | {"head": None}), "not a config of"),
         ("config.yaml", "!!python/object/apply:os.system ['touch harmed']", "not a config of"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -35,6 +36,10 @@ def vocoder(name: str) -> Vocoder:
     for variable in generator.weights:
         variable.assign_add(random.normal(0.0, 0.1, variable.shape).astype(np.float32))
     return Vocoder(generator, spec=SPECS[name])
+
+
+def features_json(**changes: float) -> str:
+    return json.dumps({**dataclasses.asdict(SPECS["vocos same"]), **changes})
 
 
 def mel(frames: int) -> np.ndarray:
@@ -143,25 +148,33 @@ def test_weights_that_do_not_fit_are_named(tmp_path: Path, change: object, messa
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("key", "value", "words"),
     [
-        ("format", "myxtts-vocoder-9"),
-        ("generator", json.dumps({"kind": "wavenet"})),
-        ("generator", json.dumps({"kind": "vocos", "dim": 10**9})),
-        ("generator", json.dumps({"kind": "vocos", "dim": 8192, "intermediate_dim": 8192, "num_layers": 64})),
-        ("generator", json.dumps({"kind": "hifi-gan", "upsample_initial_channel": 8192})),
-        ("generator", json.dumps({"kind": "hifi-gan", "upsample_rates": [4096, 4096]})),
-        ("features", "{}"),
-        ("features", "not JSON"),
+        ("format", "myxtts-vocoder-9", "format myxtts-vocoder-9"),
+        ("generator", json.dumps({"kind": "wavenet"}), "generator: Input tag 'wavenet'"),
+        ("generator", json.dumps({"kind": "vocos", "dim": 10**9}), "generator.vocos.dim: Input should be less than"),
+        (
+            "generator",
+            json.dumps({"kind": "vocos", "dim": 8192, "intermediate_dim": 8192, "num_layers": 64}),
+            "a generator of 8,589,934,592 weights",
+        ),
+        ("generator", json.dumps({"kind": "hifi-gan", "upsample_initial_channel": 8192}), "weights, expected at most"),
+        ("generator", json.dumps({"kind": "hifi-gan", "upsample_rates": [4096, 4096]}), "upsample"),
+        ("generator", json.dumps({"kind": "vocos"}), "generator: pad_samples is 512, the mels have 384"),
+        ("features", "{}", "features.name: Field required"),
+        ("features", "not JSON", "features: Invalid JSON"),
+        ("features", features_json(n_fft=1 << 40), "n_fft: Input should be less than or equal to 8192"),
+        ("features", features_json(fmax_hz=1e300), "fmax_hz: Input should be less than"),
     ],
 )
-def test_a_file_that_is_no_vocoder_is_refused_in_a_line(tmp_path: Path, key: str, value: str) -> None:
+def test_a_file_that_is_no_vocoder_is_refused_in_a_line(tmp_path: Path, key: str, value: str, words: str) -> None:
     path = tmp_path / "vocoder.safetensors"
     metadata = VocoderInfo.make(CONFIGS["vocos same"], features=SPECS["vocos same"], **FACTS).metadata()
     safetensors.numpy.save_file({}, path, {**metadata, key: value})
     with pytest.raises(UserError) as caught:
         read_vocoder(path)
     assert str(caught.value).startswith(f"{path}: ")
+    assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -21,20 +21,23 @@ import soundfile
 from preprocess.mel import log_mel
 from shared.config import load_config
 from shared.dataset import Dataset
-from shared.features import preset
+from shared.features import PRESETS, preset
 from shared.files import write_json
+from shared.mel_config import MelConfig, feature_spec
 from tests.trainer.conftest import built
 from tests.trainer.device_runs import rows
 from tests.trainer.processes import begin, end, program
 from trainer.checkpoint.checkpoint_files import list_checkpoints
+from trainer.config.vocoder_config import HiFiGanConfig
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.vocoder.vocoder import Vocoder
+from trainer.vocoder.vocoder_file import check_frames
 from trainer.vocoder_training.copy_synthesis import CopySynthesis
 from trainer.vocoder_training.gan import Gan, GanOptimizer
 from trainer.vocoder_training.gan_losses import GanLosses, MelLoss
 from trainer.vocoder_training.gan_step import GanStep
 from trainer.vocoder_training.predicted_mels import STATE, PredictedMels, PredictedMelsInfo, mel_path
-from trainer.vocoder_training.train import MAX_SKIPPED
+from trainer.vocoder_training.train import MAX_SKIPPED, _identity
 
 CONFIG = "configs/vocoder_sample.yaml"
 STEPS, KILLED = 24, 15  # logged losses, with those of validations
@@ -247,8 +250,8 @@ def test_a_mistake_of_a_fine_tuning_is_one_line(
         (["discriminators.periods=[5]"], "holds another generator or other discriminators"),
         (["optimizer.microbatches=2"], "a vocoder's batch is not divided; lower batch_size instead"),
         (["segment_frames=4000"], "clips of the split train have 4000 frames or more, and a batch takes 8"),
-        (["generator.hop_length=300"], "generator: hop_samples is 300, the dataset's mels have 256"),
-        (["generator.padding=center"], "generator: pad_samples is 512, the dataset's mels have 384"),
+        (["generator.hop_length=300"], "generator: hop_samples is 300, the mels have 256"),
+        (["generator.padding=center"], "generator: pad_samples is 512, the mels have 384"),
     ],
 )
 def test_a_mistake_is_one_line(
@@ -261,6 +264,20 @@ def test_a_mistake_is_one_line(
     assert message in outcome.err.splitlines()[-1]
     assert "Traceback" not in outcome.err
     assert json.loads((finished / "vocoder_run.json").read_text("utf-8")) == before
+
+
+def test_a_generator_of_other_frames_than_the_mels_is_refused() -> None:
+    generator, centred = HiFiGanConfig(), PRESETS["vocos-24k"]
+    check_frames(generator, spec=PRESETS["hifigan-22k"])
+    with pytest.raises(ValueError, match="generator: pad_samples is 384, the mels have 512"):
+        check_frames(generator, spec=centred)
+
+
+def test_runs_on_mels_of_own_settings_are_told_apart_by_their_values() -> None:
+    one, other = (feature_spec("hifigan-22k", mel=MelConfig(fmax_hz=fmax_hz)) for fmax_hz in (7000, 7600))
+    assert one.name == other.name
+    assert _identity(one) != _identity(other)
+    assert _identity(PRESETS["hifigan-22k"]) == "hifigan-22k"  # as in runs of before
 
 
 def test_steps_that_stay_non_finite_end_the_run_in_one_line(
