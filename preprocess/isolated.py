@@ -24,7 +24,9 @@ MAX_PREPARATION_S = 300.0
 GRACE_S = 30.0  # a process whose worker was killed ends itself this long after the worker should have ended it
 MAX_MEMORY_BYTES = 4 << 30  # beside the libraries; the largest recording that is decoded takes half of it
 _OUT_OF_MEMORY_CODE = 3
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+# The detector of speech asks OpenMP for four threads, which wait for each other; with the limit it takes a sixteenth
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "RAYON_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(_THREADS, "1")
 
 
 def isolated_failure(utterance: Utterance, *, prepare: Preparation) -> str | None:

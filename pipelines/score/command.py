@@ -32,7 +32,7 @@ _SHOWN_PERCENT = (5, 25, 50, 75, 95)
 @click.option(
     "--of",
     "name",
-    type=click.Choice(["dnsmos", "text-language", "speaker"]),
+    type=click.Choice(["dnsmos", "speech", "speaker", "text-language"]),
     default="dnsmos",
     show_default=True,
     help="What is measured.",
@@ -41,13 +41,13 @@ _SHOWN_PERCENT = (5, 25, 50, 75, 95)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Of dnsmos and speaker: recordings at a time; by default, one for each core.",
+    help="Recordings at a time; by default, one for each core. text-language has one process.",
 )
 def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, workers: int | None) -> None:
     """Score the utterances of CONFIG's corpora: a table for the setting `scores` of a source.
 
-    `dnsmos` predicts how listeners would rate each recording, `text-language` tells how likely each text is in the
-    language that is stated for it, and `speaker` how much each recording sounds like others of its speaker.
+    `dnsmos` predicts how listeners would rate each recording, `speech` finds how much of it is speech, `speaker` how
+    much it sounds like others of its speaker, and `text-language` how likely each text is in the stated language.
 
     Utterances that the table has are left out, so that the same command continues. Exit 0: all have scores, 1: some
     recordings could not be read.
@@ -55,7 +55,7 @@ def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, worker
     from pipelines.config import BuildConfig
 
     if workers and name == "text-language":
-        raise click.UsageError(f"--workers: {name} is measured by one process; expected --of dnsmos or speaker")
+        raise click.UsageError(f"--workers: {name} is measured by one process; leave this option out")
     build_config = load_config(config, of=BuildConfig, overrides=overrides)
     from pipelines.score.measures import MEASURES
     from pipelines.tables.csv_table import CsvTable

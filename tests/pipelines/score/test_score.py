@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import soundfile
@@ -70,6 +71,28 @@ def test_the_command_scores_every_recording_once_and_a_source_reads_its_table(co
     again = builds.run("score", str(config), *words, "--out", str(out))
     assert (again.returncode, out.read_bytes()) == (1, before)
     assert "0 recordings scored, 1 that cannot be read\nthe table had 2 recordings already" in again.stdout
+
+
+@pytest.mark.slow
+def test_music_and_silence_are_no_speech(tmp_path: Path, command: Callable) -> None:
+    corpus, out, config = builds.make_corpus(tmp_path / "corpus", clips=3), tmp_path / "speech.csv", tmp_path / "c.yaml"
+    samples, rate_hz = soundfile.read(corpus / "wavs/C00001.wav", dtype="float32")
+    chord = 0.1 * sum(np.sin(2 * np.pi * hz * np.arange(3 * rate_hz) / rate_hz) for hz in (262, 330, 392))
+    for name, made in (("C00001", np.concatenate([samples, chord, samples])), ("C00002", chord)):
+        (corpus / "wavs" / f"{name}.wav").unlink()
+        soundfile.write(corpus / "wavs" / f"{name}.wav", made, rate_hz)
+    source = {"reader": "ljspeech", "root": str(corpus), "language": "en"}
+    config.write_text(yaml.safe_dump({"sources": {"one": source}, "tokenizer": "tests/corpora/tokenizer.json"}))
+    outcome = command("score", config, "--of", "speech", "--out", out)
+    assert outcome.code == 0, outcome.err
+    found = {row["utterance_id"][-1]: row for row in csv.DictReader(out.open(encoding="utf-8"))}
+    fraction = {name: float(row["speech_fraction"]) for name, row in found.items()}
+    assert fraction["0"] > 0.7
+    assert fraction["2"] < 0.1
+    spoken_s = 2 * len(samples) / rate_hz
+    assert fraction["1"] == pytest.approx(spoken_s / (spoken_s + 3), abs=0.2)
+    assert float(found["1"]["longest_pause_s"]) == pytest.approx(3, abs=0.7)
+    assert "scores: {speech_fraction: {file: " in outcome.out.splitlines()[-1]
 
 
 @pytest.mark.slow

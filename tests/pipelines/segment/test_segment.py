@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import os
 import re
 import resource
@@ -17,16 +18,15 @@ import pytest
 import soundfile
 import yaml
 
-from pipelines.segment import segment as segmentation
 from pipelines.segment.parts_table import PartsTable
-from pipelines.segment.segment import Segmented, check_detector, find_recordings, segment
+from pipelines.segment.segment import Segmented, find_recordings, segment
 from preprocess.audio import decode_audio, resample
 from preprocess.audio_parts import read_part
 from preprocess.clip_division import ClipLengths
 from preprocess.corpora import Source, read_corpus
 from preprocess.parts import split_part
 from preprocess.sound_blocks import read_blocks
-from preprocess.speech_activity import RATE_HZ, find_speech, measure_activity
+from preprocess.speech_activity import RATE_HZ, check_speech_activity, find_speech, measure_activity
 from preprocess.utterance import Utterance
 from shared.errors import UserError
 from tests.pipelines import builds
@@ -186,9 +186,9 @@ def test_a_name_that_no_table_can_hold_is_refused(name: str, tmp_path: Path) -> 
 
 
 def test_without_the_package_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmentation.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install 'myxtts\[vad\]'"):
-        check_detector()
+        check_speech_activity()
 
 
 def test_a_process_that_ends_is_the_problem_of_its_recording_alone(
