@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import soundfile
 
 from pipelines.config import config_document
 from pipelines.job_summaries import unreleased_mels
+from pipelines.validation.validate import validate_dataset
 from preprocess.audio import Signal, resample
 from preprocess.mel import log_mel
 from shared.dataset import Dataset
@@ -20,12 +22,12 @@ OWN = "mel={sample_rate_hz: 16000, n_fft: 800, hop_samples: 200, fmax_hz: 7600}"
 
 
 @pytest.mark.slow
-def test_a_dataset_with_own_mel_settings_is_built_validated_and_traced(tmp_path: Path) -> None:
+def test_a_dataset_with_own_mel_settings_is_built_validated_and_traced(tmp_path: Path, command: Callable) -> None:
     root, data = builds.make_corpus(tmp_path / "corpus", clips=4), tmp_path / "data"
     words = builds.build_words(root, "validation_fraction=0", data=data)
-    built = builds.run(*words, OWN)
-    assert built.returncode == 0, built.stderr
-    assert "mel: no preset has these settings; speech will need a vocoder that was trained on such mels" in built.stderr
+    built = command(*words, OWN)
+    assert built.code == 0, built.err
+    assert "mel: no preset has these settings; speech will need a vocoder that was trained on such mels" in built.err
     features = json.loads((data / "dataset.json").read_bytes())["contract"]["features"]
     assert (features["name"], features["sample_rate_hz"], features["pad_samples"]) == ("custom", 16000, 300)
 
@@ -36,13 +38,12 @@ def test_a_dataset_with_own_mel_settings_is_built_validated_and_traced(tmp_path:
     expected = log_mel(resampled, spec=dataset.info.contract.features)
     np.testing.assert_array_equal(record.mel, expected.astype(np.float16))
 
-    assert builds.run("validate", "--data", str(data)).returncode == 0
-    assert "the same bytes" in builds.run("trace", "ljspeech/C00000", "--data", str(data), "--reproduce").stdout
-    again = builds.run(*words, OWN)
-    assert "nothing to do" in again.stdout
-    under_a_preset = builds.run(*words)
-    assert under_a_preset.returncode == 0
-    assert "no preset" not in under_a_preset.stderr
+    assert validate_dataset(data, workers=1).findings == []
+    assert "the same bytes" in command("trace", "ljspeech/C00000", "--data", data, "--reproduce").out
+    assert "nothing to do" in command(*words, OWN).out
+    under_a_preset = command(*words)
+    assert under_a_preset.code == 0
+    assert "no preset" not in under_a_preset.err
     assert Dataset.open(data).info.contract.features.name == "hifigan-22k"
 
 
