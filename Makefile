@@ -221,7 +221,7 @@ types: $(READY)  ## mypy
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
-	  --editable ".[preprocess,formats,pitch,dnsmos,trainer,speech,dev,bench]"
+	  --editable ".[preprocess,formats,pitch,vad,dnsmos,text-language,trainer,speech,dev,bench]"
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock --no-deps resemblyzer
 	touch $@
 

@@ -15,7 +15,10 @@ from preprocess.parquet_cell import HELD_IN, recording_field
 from preprocess.utterance import Reason, Rejected
 from shared.errors import UserError
 
-ROWS_PER_BATCH = 1024
+ROWS_PER_BATCH, ROWS_WITH_PATHS_PER_BATCH = 1024, 16
+# Of a column of a row group that is read, without compression. A small file can hold a text that unpacks to far more.
+MAX_COLUMN_BYTES = 1 << 30
+MAX_PATH_COLUMN_BYTES = 1 << 26
 
 
 def read_parquet(path: Path, *, required: Sequence[str]) -> Iterator[TableRow]:
@@ -52,17 +55,32 @@ def read_recording_rows(path: Path, *, audio: str, required: Sequence[str]) -> t
             f"{HELD_IN}; the reader of a table with paths of recordings is `table`"
         )
     named = [f"{audio}.path"] if pa.types.is_struct(kind) and pa.field("path", pa.string()) in list(kind) else []
-    return number + 1, _read(path, columns=[*required, *named])
+    return number + 1, _read(path, columns=required, paths=named)
 
 
-def _read(path: Path, *, columns: Sequence[str]) -> Iterator[TableRow]:
+def _read(path: Path, *, columns: Sequence[str], paths: Sequence[str] = ()) -> Iterator[TableRow]:
+    """Yield rows; a text that many rows have in common is held once, but for `paths` within a struct."""
+    at_once = ROWS_WITH_PATHS_PER_BATCH if paths else ROWS_PER_BATCH
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, read_dictionary=list(columns)) as file:
+            _check_sizes(path, file.metadata, columns=columns, most=MAX_COLUMN_BYTES)
+            _check_sizes(path, file.metadata, columns=paths, most=MAX_PATH_COLUMN_BYTES)
             numbers = itertools.count(1)
-            for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(columns)):
+            for batch in file.iter_batches(at_once, columns=[*columns, *paths]):
                 yield from (TableRow(next(numbers), _cells(batch, index)) for index in range(batch.num_rows))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(path, error) from error
+
+
+def _check_sizes(path: Path, metadata: pq.FileMetaData, *, columns: Sequence[str], most: int) -> None:
+    """Raise UserError for a column of a row group that would take unbounded memory."""
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema in columns and column.total_uncompressed_size > most:
+                taken = f"{path}: column {column.path_in_schema} takes {column.total_uncompressed_size >> 20:,} MiB"
+                raise UserError(
+                    f"{taken} in a row group, expected at most {most >> 20:,}; write it with smaller row groups"
+                )
 
 
 def _damaged(path: Path, error: Exception) -> UserError:

@@ -20,6 +20,8 @@ from preprocess.dnsmos import DNSMOS, RATE_HZ
 from preprocess.mel import frame_energy, log_mel
 from preprocess.pitch import frame_pitch
 from preprocess.speaker_encoder import SpeakerEncoder
+from preprocess.speech_activity import measure_activity, speech_share
+from preprocess.text_language import text_language
 from shared.features import preset
 from tests.bench.corpus import make_corpus
 from tests.bench.summary import add_row
@@ -56,7 +58,6 @@ def main() -> None:
         "hash": lambda clip: quality.audio_hash(mels[clip]),
         "energy": lambda clip: frame_energy(signals[clip].samples, spec=spec),
         "pitch, dio": lambda clip: frame_pitch(signals[clip].samples, spec=spec, method="dio"),
-        "pitch, harvest": lambda clip: frame_pitch(signals[clip].samples, spec=spec, method="harvest"),
     }
     rounds = [{name: _time(one, clips) for name, one in work.items()} for _ in range(ROUNDS + 1)][1:]
     shares = {name: [one[name] / (one["decode"] + one["mel"]) for one in rounds] for name in work}
@@ -66,8 +67,19 @@ def main() -> None:
         print(f"  {name:14} {milliseconds:7.3f} ms a clip, {statistics.median(shares[name]):6.1%} of decode + mel")
     print(f"  all measures: expected at most {LIMIT:.0%}")
     few, decode_and_mel_s = signals[:FEW_CLIPS], statistics.median(one["decode"] + one["mel"] for one in rounds)
-    for name, network in (("DNSMOS", DNSMOS()), ("speaker", SpeakerEncoder())):
+    networks = {
+        "DNSMOS": DNSMOS(),
+        "speaker": SpeakerEncoder(),
+        "speech": lambda samples: speech_share(measure_activity([samples])),
+    }
+    for name, network in networks.items():
         _print_network(name, network, signals=few, decode_and_mel_s=decode_and_mel_s)
+    few_s = _time(lambda clip: frame_pitch(few[clip].samples, spec=spec, method="harvest"), range(FEW_CLIPS))
+    print(f"  {'pitch, harvest':14} {1000 * few_s / FEW_CLIPS:7.0f} ms a clip, by the build")
+    texts = Path("tests/corpora/sentences/eng_Latn.txt").read_text(encoding="utf-8").splitlines()
+    text_language(texts[0], language="eng_Latn")
+    text_s = _time(lambda one: text_language(texts[one], language="eng_Latn"), range(len(texts))) / len(texts)
+    print(f"  {'text language':14} {1000 * text_s:7.3f} ms a text, by a command of its own")
     share = statistics.median(shares["all measures"])
     add_row(
         "quality",
@@ -91,10 +103,11 @@ def _print_network(
 
 
 def _time(work: Callable[[int], object], clips: range) -> float:
-    started_s = time.perf_counter()
+    """Seconds of CPU."""
+    started_s = time.process_time()
     for clip in clips:
         work(clip)
-    return time.perf_counter() - started_s
+    return time.process_time() - started_s
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from preprocess.audio_file import read_audio_file
+from preprocess.corpora import parquet_rows
 from preprocess.utterance import Reason, Rejected, Rejection
 from shared.errors import UserError
 
@@ -64,6 +66,33 @@ def test_a_recording_without_a_name_has_that_of_its_file_and_row(tmp_path: Path,
     found = utterances(tmp_path, **OPTIONS)
     assert [one.id for one in found] == ["x/de/a/0000001", "x/de/a/0000002", "x/c", "x/de/b/0000001"]
     assert [read_audio_file(one.audio_path) for one in found] == [b"1", b"22", b"333", b"4"]
+
+
+def test_a_text_that_unpacks_to_gigabytes_takes_the_memory_of_one(tmp_path: Path, read: Any) -> None:
+    count, text = 3000, "kettle " * 300_000  # 2 MB each, and together 6 GB, in a file of less
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([text]))
+    recordings = pa.array([{"bytes": b"abc", "path": f"{number}.wav"} for number in range(count)])
+    table = pa.table({"n": range(count), "audio": recordings, "text": texts})
+    pq.write_table(
+        table, tmp_path / "bomb.parquet", dictionary_pagesize_limit=1 << 30, compression="zstd", store_schema=False
+    )
+    assert (tmp_path / "bomb.parquet").stat().st_size < 1 << 20
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = read(tmp_path, **OPTIONS)
+    assert {one.reason for one in found} == {Reason.TEXT_TOO_LONG}
+    assert len(found) == count
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
+
+
+def test_a_row_group_that_would_take_unbounded_memory_is_told(
+    tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "a.parquet", [{"n": None, "audio": recording(1), "text": "x" * 5000}])
+    monkeypatch.setattr(parquet_rows, "MAX_COLUMN_BYTES", 4000)
+    with pytest.raises(
+        UserError, match="column text takes 0 MiB in a row group, expected at most 0; write it with small"
+    ):
+        read(tmp_path, **OPTIONS)
 
 
 def test_a_row_without_bytes_is_rejected_when_it_is_read(tmp_path: Path, utterances: Any) -> None:
