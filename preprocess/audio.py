@@ -11,6 +11,7 @@ import soxr
 
 from preprocess.containers import decode_container, find_demuxer
 from preprocess.mp3_frames import count_mp3_samples
+from preprocess.stated_length import CHECKED_FORMATS, check_stated_length
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 from shared.records import PCM_FULL_SCALE, WAVEFORM_DTYPES
@@ -39,7 +40,7 @@ class Signal(NamedTuple):
 
 
 def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
-    """Decode wav, flac, mp3, ogg, opus or any other format of libsndfile or `containers`, and average the channels.
+    """Decode wav, flac, mp3, ogg, opus or another format of `stated_length` or `containers`, and average the channels.
 
     Integer PCM is divided by its full scale (int16 / 32768), as the reference implementations do. The rate comes from
     the file's header. At most `max_duration_s` and one sample, or one frame of `containers`, are decoded, whatever
@@ -49,6 +50,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
         Rejected: the bytes are not audio, are empty, cut off, too long, or hold values that are not finite.
     """
     check_truncation(data)
+    check_stated_length(data)
     check_ogg(data)
     demuxer = find_demuxer(data)
     if demuxer is None:
@@ -127,7 +129,10 @@ def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> Non
 
 
 def check_header(file: soundfile.SoundFile) -> None:
-    """Raise Rejected if the rate or the channels that a file states are not those of speech."""
+    """Raise Rejected if the rate or the channels that a file states are not those of speech, or its format is rare."""
+    if file.format not in CHECKED_FORMATS:
+        message = f"the format {file.format}, whose files do not tell whether they are whole; make a FLAC of it"
+        raise Rejected(Reason.UNREADABLE_AUDIO, message)
     check_rate(file.samplerate)
     if file.channels > MAX_CHANNELS:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"{file.channels} channels")

@@ -24,6 +24,7 @@ from preprocess.container_checks import check_container
 from preprocess.containers import find_demuxer
 from preprocess.ffmpeg_parts import read_ffmpeg_part
 from preprocess.mp3_frames import count_mp3_samples, first_frame_offset, starts_with_mp3_frame
+from preprocess.stated_length import check_stated_length
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 
@@ -118,6 +119,7 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
         _check_mp3(rest, samples=round(start_s * rate_hz) + len(samples))
         return samples, rate_hz
     check_truncation(rest)
+    check_stated_length(rest)
     check_ogg(rest)
     with soundfile.SoundFile(file) as sound:
         check_has_parts(sound)
