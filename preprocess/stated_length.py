@@ -15,8 +15,8 @@ from preprocess.utterance import Reason, Rejected
 
 # libsndfile reads more formats, whose files do not state how long they are, or not where it says so.
 CHECKED_FORMATS = ("WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "NIST", "CAF", "FLAC", "OGG", "MP3", "MPEG")
-UNSTATED = 0xFFFF_FFFF  # of .snd; what SoX states of an AIFF that it writes into a pipe is from here on
-UNSTATED_AIFF_FROM = 0x7F00_0000
+UNSTATED = 0xFFFF_FFFF  # the size in a .snd or RF64 that states none
+UNSTATED_AIFF_FROM = 0x7F00_0000  # SoX writes such a size into an AIFF that goes into a pipe
 _W64_RIFF, _W64_DATA = b"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00", b"data\xf3\xac\xd3\x11"
 _W64_HEAD_BYTES = 40
 _NIST_FIELD = re.compile(rb"(sample_count|channel_count|sample_n_bytes)\s+-i\s+(\d{1,12})")

@@ -80,7 +80,7 @@ def evaluate(
     asked, found = None if features is None else preset(features), find_recordings(clips)
     if asked is None and not paths:
         raise UserError("neither --features nor --vocoder: expected one of them, which says what kind of mels to make")
-    # a mistake in the listener's name is told before TensorFlow starts
+    # With --features, the command reports a wrong name of a listener before TensorFlow starts.
     hear = functools.partial(transcriber, listener_name, language=language)
     transcribe = None if asked is None else hear(rate_hz=asked.sample_rate_hz)
     start_tensorflow(gpus="as needed")

@@ -62,7 +62,7 @@ def open_vocoders(paths: Sequence[Path], *, spec: FeatureSpec | None) -> tuple[d
     """Griffin-Lim, and the vocoders of files by the names of these; and the kind of the mels for all of them.
 
     Args:
-        spec: the kind of the mels; None: those of the first file, of which there must be one.
+        spec: the kind of the mels; None: the kind of the first file. Then `paths` has at least one file.
 
     Raises:
         UserError: a file cannot be read, is no vocoder, or is one for other mels.
