@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,15 @@ hypothesis.settings.register_profile(
     "patient", parent=hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("patient")
+
+
+@pytest.fixture(autouse=True)
+def interrupts_as_before() -> Iterator[None]:
+    """After each test, Ctrl-C does again what Ctrl-C did: a command in this process changes that for good."""
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, handler)
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")

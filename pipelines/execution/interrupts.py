@@ -21,9 +21,6 @@ CHECK_EVERY_S = 0.5
 
 _INTERRUPTED = threading.Event()
 
-# It logs a traceback for each worker that cannot be closed: one whose start the interrupt cut short.
-_CLOSING_LOG = logging.getLogger("apache_beam.runners.portability.fn_api_runner.worker_handlers")
-
 
 def is_interrupted() -> bool:
     """True after a Ctrl-C in the pipeline that runs, or ran last."""
@@ -38,7 +35,7 @@ def interrupts_recorded() -> Iterator[None]:
     interrupted block ends.
     """
     _INTERRUPTED.clear()
-    _CLOSING_LOG.disabled = False
+    logging.disable(logging.NOTSET)
     is_over = threading.Event()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _handle)
@@ -53,7 +50,7 @@ def interrupts_recorded() -> Iterator[None]:
 
 def _handle(number: int, frame: types.FrameType | None) -> None:
     _INTERRUPTED.set()
-    _CLOSING_LOG.disabled = True
+    logging.disable(logging.CRITICAL)  # Beam logs a traceback for each worker whose start or work is cut short
     signal.default_int_handler(number, frame)
 
 

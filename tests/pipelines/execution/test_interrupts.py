@@ -1,0 +1,21 @@
+"""Ctrl-C while a pipeline runs."""
+
+from __future__ import annotations
+
+import logging
+import signal
+
+import pytest
+
+from pipelines.execution.interrupts import interrupts_recorded
+
+
+def test_what_workers_log_after_an_interrupt_is_not_printed(caplog: pytest.LogCaptureFixture) -> None:
+    """Beam logs the tracebacks of disconnected workers with the root logger."""
+    with pytest.raises(KeyboardInterrupt), interrupts_recorded():
+        signal.raise_signal(signal.SIGINT)
+    logging.error("Error processing instruction 7: Channel closed prematurely")
+    assert caplog.records == []
+    with interrupts_recorded():
+        logging.error("an error of the next pipeline")
+    assert [record.getMessage() for record in caplog.records] == ["an error of the next pipeline"]
