@@ -51,7 +51,7 @@ def _aiff(data: bytes) -> SampleData | None:
         if name == b"SSND":
             return None if size >= UNSTATED_AIFF_FROM else SampleData(position + 8, size)
         position += 8 + size + size % 2
-    return None
+    return SampleData(8, struct.unpack_from(">I", data, 4)[0])  # no samples yet: what the whole file states
 
 
 def _snd(data: bytes) -> SampleData | None:
