@@ -36,7 +36,7 @@ class HUI(SourceConfig):
                     yield self._utterance(row.cells, book=path.parent, name=name, language=language)
                 except Rejected as error:
                     yield row_rejection(
-                        path, root=self.root, name=name, line=row.number, language=language, error=error
+                        path, root=self.root, name=name, line=row.number, row=row.text, language=language, error=error
                     )
 
     def _utterance(self, cells: Mapping[str, Any], *, book: Path, name: str, language: str) -> Utterance:

@@ -66,6 +66,8 @@ def read_rows(
             found = [error]
         for one in found:
             if isinstance(one, Rejected):
-                yield row_rejection(path, root=root, name=name, line=line.number, language=language, error=one)
+                yield row_rejection(
+                    path, root=root, name=name, line=line.number, row=line.beginning, language=language, error=one
+                )
             else:
                 yield one

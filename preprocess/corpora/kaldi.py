@@ -88,8 +88,15 @@ class Kaldi(SourceConfig):
 
     def _rejection(self, entry: Entry, *, name: str, error: Rejected) -> Rejection:
         language = self.language or ""
+        line = entry.line
         return row_rejection(
-            entry.path, root=self.root, name=name, line=entry.line.number, language=language, error=error
+            entry.path,
+            root=self.root,
+            name=name,
+            line=line.number,
+            row=line.beginning,
+            language=language,
+            error=error,
         )
 
     def _utterance(

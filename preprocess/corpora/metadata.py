@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
-from preprocess.corpora.source import row_rejection
+from preprocess.corpora.source import MAX_SHOWN_CHARACTERS, row_rejection
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.errors import UserError
 
@@ -23,6 +23,11 @@ class Line(NamedTuple):
     number: int
     data: bytes
     is_whole: bool = True
+
+    @property
+    def beginning(self) -> str:
+        """What a message shows of the line."""
+        return self.data[: 4 * MAX_SHOWN_CHARACTERS + 4].decode(errors="replace")
 
     @property
     def text(self) -> str:
@@ -95,7 +100,9 @@ def parse_lines(
         try:
             yield parse(line.text)
         except Rejected as error:
-            yield row_rejection(path, root=root, name=name, line=line.number, language=language, error=error)
+            yield row_rejection(
+                path, root=root, name=name, line=line.number, row=line.beginning, language=language, error=error
+            )
 
 
 def split_fields(line: str, separator: str, *layouts: Sequence[str]) -> list[str]:

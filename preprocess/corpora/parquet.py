@@ -70,7 +70,9 @@ class Parquet(CustomColumnsConfig):
             try:
                 yield self._utterance(row, path=path, column=column, name=name, language=language)
             except Rejected as error:
-                yield row_rejection(path, root=self.root, name=name, line=row.number, language=language, error=error)
+                yield row_rejection(
+                    path, root=self.root, name=name, line=row.number, row=row.text, language=language, error=error
+                )
 
     def _utterance(self, row: TableRow, *, path: Path, column: int, name: str, language: str) -> Utterance:
         if isinstance(row.cells, Rejected):

@@ -18,6 +18,14 @@ class TableRow(NamedTuple):
 
     number: int  # of its line, or of the row in Parquet, from 1
     cells: Mapping[str, Any] | Rejected
+    beginning: str = ""  # of its line
+
+    @property
+    def text(self) -> str:
+        """What a message shows of the row."""
+        if isinstance(self.cells, Rejected):
+            return self.beginning
+        return ", ".join(f"{column}={cell}" for column, cell in self.cells.items() if isinstance(cell, str | int))
 
 
 def cell_text(cells: Mapping[str, Any], column: str) -> str:
@@ -84,8 +92,9 @@ def read_separated(
     if required is not None:
         columns = read_columns(path, separator=separator, is_quoted=is_quoted, required=required)
         next(lines)
-    for number, fields in (_quoted_records if is_quoted else _plain_records)(lines, separator=separator):
-        yield TableRow(number, fields if isinstance(fields, Rejected) else _named(fields, columns=columns))
+    for line, fields in (_quoted_records if is_quoted else _plain_records)(lines, separator=separator):
+        cells = fields if isinstance(fields, Rejected) else _named(fields, columns=columns)
+        yield TableRow(line.number, cells, line.beginning if isinstance(cells, Rejected) else "")
 
 
 def _named(fields: Sequence[str], *, columns: Sequence[str] | None) -> Mapping[str, str] | Rejected:
@@ -94,32 +103,32 @@ def _named(fields: Sequence[str], *, columns: Sequence[str] | None) -> Mapping[s
     return dict(zip(columns or map(str, itertools.count(1)), fields, strict=False))
 
 
-def _plain_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[int, list[str] | Rejected]]:
+def _plain_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[Line, list[str] | Rejected]]:
     for line in lines:
         try:
-            yield line.number, line.text.split(separator)
+            yield line, line.text.split(separator)
         except Rejected as error:
-            yield line.number, error
+            yield line, error
 
 
 class _LineFeed(Iterator[str]):
-    """Feeds lines to the csv module, and remembers the numbers of the lines in the current record."""
+    """Feeds lines to the csv module, and remembers those of the current record."""
 
     def __init__(self, lines: Iterator[Line]):
-        self.lines, self.used = lines, range(0)
+        self.lines, self.used = lines, list[Line]()
 
     def __next__(self) -> str:
         line = next(self.lines)
-        self.used = range(self.used.start if self.used else line.number, line.number + 1)
+        self.used.append(line)
         return f"{line.text}\n"
 
 
-def _quoted_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[int, list[str] | Rejected]]:
+def _quoted_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[Line, list[str] | Rejected]]:
     """CSV records of RFC 4180, which can have line ends between quotes."""
     feed = _LineFeed(lines)
     records = csv.reader(feed, delimiter=separator, strict=True)
     while True:
-        feed.used = range(0)
+        feed.used.clear()
         fields: list[str] | Rejected
         try:
             fields = next(records)
@@ -128,9 +137,9 @@ def _quoted_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[
         except Rejected as error:
             fields = error
         except csv.Error as error:  # the next record begins with the next line
-            used = f"lines {feed.used.start} to {feed.used.stop - 1}"
+            used = f"lines {feed.used[0].number} to {feed.used[-1].number}"
             fields = Rejected(Reason.BAD_METADATA_ROW, f"{used} are no record of CSV: {error}")
-        yield feed.used.start, fields
+        yield feed.used[0], fields
 
 
 def read_json_lines(path: Path) -> Iterator[TableRow]:
@@ -139,4 +148,4 @@ def read_json_lines(path: Path) -> Iterator[TableRow]:
         try:
             yield TableRow(line.number, json_object(line.text))
         except Rejected as error:
-            yield TableRow(line.number, error)
+            yield TableRow(line.number, error, line.beginning)

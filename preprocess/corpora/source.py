@@ -283,9 +283,15 @@ def row_rejection(
     language: str,
     error: Rejected,
     line: int | None = None,
+    row: str = "",
     audio_path: str = "",
 ) -> Rejection:
-    """The rejection of a metadata row, or of a whole file without `line`; its id is the file's name and the line."""
+    """The rejection of a metadata row, or of a whole file without `line`; its id is the file's name and the line.
+
+    Args:
+        row: the row's text, or the cell that names its clip; the message shows the beginning.
+    """
+    where = f"{path}" if line is None else f"{path} line {line}"
     file = path.relative_to(root) if path.is_relative_to(root) else path.name
     return Rejection(
         id=_printable(f"{name}/{file}" if line is None else f"{name}/{file}:{line}"),
@@ -293,7 +299,7 @@ def row_rejection(
         language=language,
         stage="corpus",
         reason=error.reason,
-        message=_printable(f"{path}: {error.message}" if line is None else f"{path} line {line}: {error.message}"),
+        message=_printable(f"{where}: {error.message}{f'; the row: {shown(row)}' if row else ''}"),
     )
 
 

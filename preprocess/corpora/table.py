@@ -85,7 +85,9 @@ class Table(CustomColumnsConfig):
                     raise row.cells
                 yield self._utterance(row.cells, name=name, language=language)
             except Rejected as error:
-                yield row_rejection(path, root=self.root, name=name, line=row.number, language=language, error=error)
+                yield row_rejection(
+                    path, root=self.root, name=name, line=row.number, row=row.text, language=language, error=error
+                )
 
     def _rows(self, path: Path) -> Iterator[TableRow]:
         required = [*dict.fromkeys([*self.columns.model_dump(exclude_none=True).values(), *self.custom_columns])]

@@ -100,7 +100,7 @@ def test_a_short_or_a_long_row_is_rejected_by_file_and_line(write: Any, read: An
     bad, good = read(root, reader="common_voice", language="deu_Latn")
     assert isinstance(good, Utterance)
     assert (bad.id, bad.stage, bad.reason) == ("x/validated.tsv:2", "corpus", Reason.BAD_METADATA_ROW)
-    assert bad.message.endswith(f"validated.tsv line 2: {message}")
+    assert bad.message.endswith(f"validated.tsv line 2: {message}; the row: {row!r}")
 
 
 @pytest.mark.parametrize("header", [b"", b"client_id\tpath\n", b"a,b,c\n", b"\xff\n"])

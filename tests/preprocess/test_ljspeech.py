@@ -56,5 +56,5 @@ def test_a_bad_row_is_rejected_by_file_and_line(write: Any, read: Any, row: str,
         language="eng_Latn",
         stage="corpus",
         reason=Reason.BAD_METADATA_ROW,
-        message=f"{root}/metadata.csv line 3: {message}",
+        message=f"{root}/metadata.csv line 3: {message}; the row: {row!r}",
     )

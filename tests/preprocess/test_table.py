@@ -109,8 +109,8 @@ def test_a_missing_key_of_json_is_named_row_by_row(write: Any, read: Any) -> Non
     columns = {"audio": "path", "text": "words", "speaker": "who"}
     first, absent, null, last = read(root, reader="table", file="t.jsonl", columns=columns, language="eng_Latn")
     assert (first.speaker, last.text) == ("x/7", "one")
-    assert absent.message == f"{root}/t.jsonl line 2: no column 'words'; there are path"
-    assert null.message == f"{root}/t.jsonl line 3: 'words' is empty"
+    assert absent.message == f"{root}/t.jsonl line 2: no column 'words'; there are path; the row: 'path=b.wav'"
+    assert null.message == f"{root}/t.jsonl line 3: 'words' is empty; the row: 'path=a.wav, who=7'"
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_a_row_with_more_fields_than_columns_is_rejected(write: Any, read: Any) 
     root = write({"t.csv": 'path,words\na,one, two\nb,three\nc\n"d"e,four\n'})
     found = read(root, reader="table", file="t.csv", columns={"audio": "path", "text": "words"}, language="eng_Latn")
     assert [one.message.partition(": ")[2] for one in found if isinstance(one, Rejection)] == [
-        "3 fields, but 2 columns",
-        "no column 'words'; there are path",
-        "lines 5 to 5 are no record of CSV: ',' expected after '\"'",
+        "3 fields, but 2 columns; the row: 'a,one, two'",
+        "no column 'words'; there are path; the row: 'path=c'",
+        "lines 5 to 5 are no record of CSV: ',' expected after '\"'; the row: '\"d\"e,four'",
     ]
     assert [one.text for one in found if isinstance(one, Utterance)] == ["three"]
 
@@ -201,7 +201,7 @@ def test_rows_with_times_are_parts_of_their_recordings(kind: str, last: str, wri
     good, bad = read(root, reader="table", file=f"t.{kind}", columns=columns, language="eng_Latn")
     assert (good.id, good.audio_path) == ("x/a-0001500-0003000", f"{root}/a.flac#t=1.5,3")
     assert bad.reason == Reason.BAD_METADATA_ROW
-    assert bad.message.endswith("its 'start' is '', expected seconds")
+    assert "its 'start' is '', expected seconds; the row: 'audio=" in bad.message
 
 
 @pytest.mark.parametrize("columns", [{"start": "s"}, {"end": "e"}, {"start": "s", "end": "e", "duration": "d"}])
