@@ -22,6 +22,7 @@ LOSSLESS = [("ipod", "alac", 22_050), ("matroska", "flac", 22_050), ("mov", "pcm
 LOSSY = [
     *(("ipod", "aac", rate_hz) for rate_hz in (16_000, 44_100)),
     *(("mp4", "libopus", 48_000), ("webm", "libopus", 48_000), ("adts", "aac", 22_050)),
+    *(("mp2", "mp2", rate_hz) for rate_hz in (22_050, 44_100)),
     *(("asf", "wmav2", 22_050), ("amr", "libopencore_amrnb", 8_000), ("3gp", "libopencore_amrnb", 8_000)),
 ]
 STATES_LENGTH = {("ipod", "aac"), ("mp4", "libopus"), ("webm", "libopus")}
