@@ -45,6 +45,12 @@ _PORTION = (
     "gallons?|miles?|hours?|years?|acres?|lengths?"
 )
 _NUMBERED = "(?i:aged?|ages|pages|chapters|verses|lines|sections|articles|grades|levels|questions|items|steps)"
+# "Sold 1984 tickets" counts, "by 1984 tickets were sold" dates: without a word of time before it, a number is left.
+_OF_TIME = rf"in|since|until|till|by|from|before|after|around|circa|year|to|early|late|mid|{_MONTH}"
+_NO_PLURAL = "was|is|has|does|its|his|this|as|us|always|perhaps|sometimes|across|towards|thus|versus|besides|unless"
+_COUNT_OR_YEAR = (
+    rf"(?<!\b(?i:{_OF_TIME}),? \d{{4}})(?<=(?<![\d$£€])(?:1[1-9]|20)\d\d) (?!(?:{_NO_PLURAL})\b)\p{{Ll}}+(?<![sui])s\b"
+)
 # "A 5 km run", "the 100-m sprint": the unit is in the singular.
 _ATTRIBUTE = rf"(?:(?<=\b(?i:an?) )(?P<n>{_NUMBER}) ?|(?P<n>{_NUMBER})-)"
 _SUM = r"(?<=\b(?i:an?|the|its|their|his|our|another) )"
@@ -319,6 +325,7 @@ ENGLISH = Convention(
     day_before=rf"\b{_MONTH} $",
     # Abbreviations without a vowel, and telephone numbers.
     unsure=r" ?(?![ap]\.?m\b)(?:[b-df-hj-np-tv-xz]{1,4}|cu|[kMGT]?(?:bps|Pa|V|Ah|J))\b|(?<=\b0\d+)[ -]+\d"
+    rf"|{_COUNT_OR_YEAR}"
     rf"|-(?:\p{{Lu}}{{2}}|{_SHORT_MONTH})|\.\p{{L}}",
     unsure_before=r"\b(?:EUR|USD|GBP|CHF) |\d x |\b0\d+[ -]+(?:\d+[ -]+)*|\+\d+ (?:\d+ )*"
     rf"|\b{_SHORT_MONTH}-|\b\p{{Lu}}{{2,}}(?=\d+\.\p{{L}})",
