@@ -134,6 +134,8 @@ def config_document(config: BuildConfig) -> bytes:
     for source in values["sources"].values():
         _drop_unchanged(source, license=None, include=None, exclude=None, scores={}, official_splits=False)
         _drop_unchanged(source, custom_columns=[])
+        if source["reader"] == "kaldi":
+            _drop_unchanged(source, audio_root=".")
         _drop_unchanged(source.get("columns", {}), start=None, end=None, duration=None, split=None)
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()
 

@@ -8,7 +8,8 @@ root/
     utt2lang        id language         not needed where the language is configured
 
 The files must be sorted by id (LC_ALL=C sort), as Kaldi requires, because they are read side by side;
-a row out of order is rejected. Times are in seconds; an end of -1 is that of the recording.
+a row out of order is rejected. Times are in seconds; an end of -1 is that of the recording. Absolute paths must be
+below root; where recordings lie elsewhere, `audio_root` names a folder above them.
 Language: configured, else utt2lang. Speaker: configured, else utt2spk.
 """
 
@@ -24,6 +25,7 @@ from preprocess.corpora.metadata import Line, decode, read_lines
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,
+    below,
     find_file,
     make_utterance,
     row_language,
@@ -51,6 +53,7 @@ class Kaldi(SourceConfig):
     """Reads a Kaldi data directory: every id; an id must be in all files."""
 
     reader: Literal["kaldi"]
+    audio_root: Path = Path()  # folder, relative to root, below which absolute paths must be
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         recordings: dict[bytes, Entry] | None = None
@@ -120,7 +123,14 @@ class Kaldi(SourceConfig):
         recording = _value(entries, WAV_SCP, absent=Reason.MISSING_AUDIO)
         if recording.startswith("|") or recording.endswith("|"):
             raise Rejected(Reason.UNSAFE_PATH, f"{WAV_SCP} has a command here, which is never run; wanted a path")
-        return audio_path(self.root, recording, may_be_absolute=True)
+        if not recording.startswith("/"):
+            return audio_path(self.root, recording)
+        folder = self.root / self.audio_root
+        try:
+            return audio_path(folder, below(folder, folder=folder, path=recording))
+        except Rejected as error:
+            message = f"{shown(recording)} is not below audio_root, {folder}; expected a folder above the recordings"
+            raise Rejected(error.reason, message) from error
 
     def _segment(self, value: str, *, recordings: Mapping[bytes, Entry]) -> str:
         """The path of a part of a recording, from what stands behind its id in `segments`."""

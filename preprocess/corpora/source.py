@@ -198,7 +198,7 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= MAX_SHOWN_CHARACTERS else f"{value[:MAX_SHOWN_CHARACTERS]}…")
 
 
-def audio_path(root: Path, *parts: str, may_be_absolute: bool = False) -> str:
+def audio_path(root: Path, *parts: str) -> str:
     """Join the path of an audio file below `root`.
 
     Raises:
@@ -207,7 +207,7 @@ def audio_path(root: Path, *parts: str, may_be_absolute: bool = False) -> str:
     *folders, name = parts
     if _PLAIN_NAME.fullmatch(name) and (prefix := _prefix(root, tuple(folders))):
         return prefix + name
-    return _checked_path(root, parts, may_be_absolute=may_be_absolute)
+    return _checked_path(root, parts)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -218,18 +218,18 @@ def _prefix(root: Path, folders: tuple[str, ...]) -> str:
     """
     longest = "x" * MAX_PLAIN_CHARACTERS
     try:
-        return _checked_path(root, (*folders, longest), may_be_absolute=False).removesuffix(longest)
+        return _checked_path(root, (*folders, longest)).removesuffix(longest)
     except Rejected:
         return ""
 
 
-def _checked_path(root: Path, parts: tuple[str, ...], *, may_be_absolute: bool) -> str:
+def _checked_path(root: Path, parts: tuple[str, ...]) -> str:
     relative = PurePosixPath(*parts)
     if not parts[-1].strip():
         raise Rejected(Reason.BAD_METADATA_ROW, "no path of an audio file")
     if len(str(relative).encode(errors="surrogatepass")) > MAX_PATH_BYTES:
         raise Rejected(Reason.BAD_METADATA_ROW, f"a path longer than {MAX_PATH_BYTES} bytes")
-    if ".." in relative.parts or (relative.is_absolute() and not may_be_absolute):
+    if ".." in relative.parts or relative.is_absolute():
         raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} leads out of the corpus")
     if _UNPRINTABLE.search(str(relative)):
         raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} is not printable")

@@ -1,7 +1,7 @@
 """num2words and ICU side by side: whose cardinals are those of the number tables, before any rule of ours.
 
-In each sentence of the kinds `cardinal` and `year` that has one whole number, a library's words are written in the place
-of the digits. `used` is the library that the language's convention names.
+In each sentence of the kinds `cardinal` and `year` that has one whole number, a library's words are written for the
+digits. `used` is the library that the language's convention names.
 """
 
 from __future__ import annotations
