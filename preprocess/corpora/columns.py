@@ -14,7 +14,7 @@ Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if typ
 
 
 class ScoreBounds(Config):
-    """A table with a score of each utterance, and the bounds of the utterances that are taken."""
+    """A table with a score of each utterance, and the bounds of the utterances that are taken; all, without a bound."""
 
     # .parquet, .jsonl or .ndjson; other names are those of CSV with a header, .tsv of tabs; text also as .gz
     file: Path
@@ -25,8 +25,6 @@ class ScoreBounds(Config):
 
     @pydantic.model_validator(mode="after")
     def _check_bounds(self) -> Self:
-        if self.min is None and self.max is None:
-            raise ValueError("no bound; expected min, max or both")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is larger than max {self.max}")
         return self

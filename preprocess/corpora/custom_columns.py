@@ -6,7 +6,7 @@ import decimal
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pydantic
 
@@ -34,6 +34,12 @@ class CustomColumnsConfig(SourceConfig):
     # [gender, emotion]; their values are text, numbers, true, false or nothing, together at most 4,000 characters
     custom_columns: Annotated[tuple[Column, ...], pydantic.AfterValidator(_checked_names)] = ()
 
+    @pydantic.model_validator(mode="after")
+    def _check_scores(self) -> Self:
+        if both := sorted(self.scores.keys() & set(self.custom_columns)):
+            raise ValueError(f"{both[0]!r} is among scores and custom_columns; expected two names")
+        return self
+
     def custom_json(self, cells: Mapping[str, Any]) -> str:
         """The values of the custom columns in one row, as a JSON object: column -> text, number, true, false or null.
 
@@ -43,11 +49,16 @@ class CustomColumnsConfig(SourceConfig):
             Rejected: a value is of another kind, infinite, or no valid Unicode; or all together are too long.
         """
         values = {column: _checked(cells[column], column=column) for column in self.custom_columns if column in cells}
-        document = json.dumps(values, ensure_ascii=False, sort_keys=True)
+        document = custom_document(values)
         if len(document) > MAX_CUSTOM_CHARACTERS:
             message = f"its custom columns have {len(document)} characters, at most {MAX_CUSTOM_CHARACTERS}"
             raise Rejected(Reason.BAD_METADATA_ROW, message)
         return document
+
+
+def custom_document(values: Mapping[str, str | int | float | bool | None]) -> str:
+    """The custom columns of an utterance as its manifest has them: a JSON object in the order of the names."""
+    return json.dumps(values, ensure_ascii=False, sort_keys=True)
 
 
 def _checked(value: Any, *, column: str) -> str | int | float | bool | None:

@@ -1,4 +1,4 @@
-"""Scores that other software measured, in tables: an utterance is taken where its score is within bounds."""
+"""Scores that other software measured, in tables: utterances within the bounds are taken, and keep their scores."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class Scores(NamedTuple):
     def refusal(self, score: float | None) -> str:
         """Why an utterance with this score is not taken; empty if it is."""
         low, high = self.bounds.min, self.bounds.max
+        if low is None and high is None:
+            return ""
         if score is None or math.isnan(score):
             return f"no {self.name} in {self.bounds.file}"
         if low is not None and score < low and not math.isclose(score, low, rel_tol=_PRECISION):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
-from collections.abc import Iterator, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from preprocess.corpora.custom_columns import custom_document
 from preprocess.corpora.metadata import read_lines
 from preprocess.corpora.scores import Scores, read_scores
 from preprocess.corpora.source import SourceConfig, row_rejection, shown
@@ -98,9 +102,16 @@ def _scored(
         if isinstance(element, Rejection):
             yield element
             continue
-        refusals = (table.refusal(table.score(element.id, source=name)) for table in tables)
+        scores = {table.name: table.score(element.id, source=name) for table in tables}
+        refusals = (table.refusal(scores[table.name]) for table in tables)
         message = next(filter(None, refusals), "")
-        yield _not_selected(element, message) if message else element
+        yield _not_selected(element, message) if message else _with_scores(element, scores)
+
+
+def _with_scores(utterance: Utterance, scores: Mapping[str, float | None]) -> Utterance:
+    """The utterance with its scores among its custom columns; null for a score that the table does not have."""
+    values = {name: None if score is None or math.isnan(score) else score for name, score in scores.items()}
+    return dataclasses.replace(utterance, custom=custom_document(json.loads(utterance.custom) | values))
 
 
 def _with_known_ids(

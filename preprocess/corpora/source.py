@@ -64,7 +64,8 @@ class SourceConfig(Config):
     weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training uses each utterance
     include: Path | None = None  # a text file with an id a line: only these utterances are taken
     exclude: Path | None = None  # the same: these utterances are not taken
-    # scores that other software measured, by a name such as utmos; only utterances within their bounds are taken
+    # scores that other software measured, by a name such as utmos; utterances within their bounds are taken, and the
+    # manifests keep the scores in the column `custom`
     scores: dict[str, ScoreBounds] = pydantic.Field({})
     max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding
     max_hours: float | None = pydantic.Field(None, gt=0)  # hours of utterances that pass the checks, chosen by hash

@@ -102,11 +102,22 @@ def test_a_table_that_cannot_be_read_is_one_line(content: str | None, message: s
         read(root, reader="ljspeech", language="en", scores={"utmos": {"file": root / "scores.csv", "min": 1}})
 
 
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [({}, "no bound; expected min, max or both"), ({"min": 2, "max": 1}, r"min 2\.0 is larger than max 1\.0")],
-)
-def test_bounds_that_take_nothing_or_everything_are_refused(bounds: Any, message: str, write: Any, read: Any) -> None:
+def test_bounds_that_take_nothing_are_refused(write: Any, read: Any) -> None:
     root = write({"metadata.csv": METADATA})
-    with pytest.raises(pydantic.ValidationError, match=message):
-        read(root, reader="ljspeech", language="en", scores={"utmos": {"file": root / "s.csv", **bounds}})
+    bounds = {"utmos": {"file": root / "s.csv", "min": 2, "max": 1}}
+    with pytest.raises(pydantic.ValidationError, match=r"min 2\.0 is larger than max 1\.0"):
+        read(root, reader="ljspeech", language="en", scores=bounds)
+
+
+def test_scores_are_kept_beside_the_custom_columns_and_without_bounds_all_are_taken(table: Any, read: Any) -> None:
+    (table.parent / "t.jsonl").write_text("".join(f'{{"a": "{n}", "t": "x", "mood": "calm"}}\n' for n in range(5)))
+    options = {"reader": "table", "file": "t.jsonl", "columns": {"audio": "a", "text": "t"}, "language": "en"}
+    found = read(table.parent, **options, custom_columns=["mood"], scores={"utmos": {"file": table}})
+    expected = {"x/0": 3.5, "x/1": 3.2, "x/2": 3.19, "x/3": None, "x/4": None}
+    assert {one.id: json.loads(one.custom) for one in found} == {
+        name: {"mood": "calm", "utmos": score} for name, score in expected.items()
+    }
+    bounded = read(table.parent, **options, scores={"utmos": {"file": table, "min": 3.2}})
+    assert [json.loads(one.custom) for one in bounded[:2]] == [{"utmos": 3.5}, {"utmos": 3.2}]
+    with pytest.raises(pydantic.ValidationError, match="'mood' is among scores and custom_columns; expected two names"):
+        read(table.parent, **options, custom_columns=["mood"], scores={"mood": {"file": table}})
