@@ -82,12 +82,21 @@ def decode_container(
             )
             stated_s = float(stream.duration * stream.time_base) if demuxer == "mov" and stream.duration else math.inf
     except (av.FFmpegError, EOFError, ValueError) as error:
-        raise Rejected(Reason.UNREADABLE_AUDIO, f"FFmpeg: {' '.join(str(error).split())[:200]}") from error
+        raise ffmpeg_rejection(error) from error
     samples = np.concatenate(parts) if parts else np.zeros((0, 1), np.float32)
     samples = _without_padding(samples, stated_s=stated_s, rate_hz=rate_hz)
     if len(samples) > max_duration_s * rate_hz + 1:
         raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {max_duration_s} s")
     return samples, rate_hz
+
+
+def ffmpeg_rejection(error: Exception) -> Rejected:
+    """The rejection for an error of FFmpeg."""
+    if isinstance(error, MemoryError):  # so it also calls more streams than it may open
+        message = f"more than {MAX_STREAMS} streams, or sizes that no memory holds; expected one stream of sound"
+    else:
+        message = f"FFmpeg: {' '.join(str(error).split())[:200]}"
+    return Rejected(Reason.UNREADABLE_AUDIO, message)
 
 
 def demuxer_options(demuxer: str) -> dict[str, str]:

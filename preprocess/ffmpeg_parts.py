@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from preprocess.containers import decoded_frames, demuxer_options, frame_samples, only_stream, stated_samples
+from preprocess.containers import (
+    decoded_frames,
+    demuxer_options,
+    ffmpeg_rejection,
+    frame_samples,
+    only_stream,
+    stated_samples,
+)
 from preprocess.utterance import Reason, Rejected
 
 if TYPE_CHECKING:
@@ -56,7 +63,7 @@ def read_ffmpeg_part(
                 raise Rejected(Reason.EMPTY_AUDIO, "no sample of the recording")
             parts, position = _decode(container, start=start, stop=stop, max_values=max_values)
     except (av.FFmpegError, EOFError, ValueError) as error:
-        raise Rejected(Reason.UNREADABLE_AUDIO, f"FFmpeg: {' '.join(str(error).split())[:200]}") from error
+        raise ffmpeg_rejection(error) from error
     if not parts or position + sum(map(len, parts)) <= start:
         raise Rejected(Reason.EMPTY_AUDIO, "no sample of the recording: the part begins behind its end")
     return np.concatenate(parts)[start - position : None if stop is None else stop - position], rate_hz

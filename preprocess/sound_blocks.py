@@ -23,7 +23,14 @@ from preprocess.audio_parts import (
     without_parts,
 )
 from preprocess.container_checks import check_container
-from preprocess.containers import decoded_frames, demuxer_options, find_demuxer, frame_samples, only_stream
+from preprocess.containers import (
+    decoded_frames,
+    demuxer_options,
+    ffmpeg_rejection,
+    find_demuxer,
+    frame_samples,
+    only_stream,
+)
 from preprocess.utterance import Reason, Rejected
 
 if TYPE_CHECKING:
@@ -111,7 +118,7 @@ def _by_ffmpeg(file: io.IOBase, *, demuxer: str) -> Iterator[Block]:
         with av.open(file, "r", format=demuxer, options=options, metadata_errors="replace") as container:
             yield from _frames(container)
     except (av.FFmpegError, EOFError, ValueError) as error:
-        raise Rejected(Reason.UNREADABLE_AUDIO, f"FFmpeg: {' '.join(str(error).split())[:200]}") from error
+        raise ffmpeg_rejection(error) from error
 
 
 def _frames(container: av.container.InputContainer) -> Iterator[Block]:

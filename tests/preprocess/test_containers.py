@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import resource
 import sys
+import time
 import tracemalloc
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -213,6 +216,38 @@ def test_several_streams_are_no_recording(streams: int, expected: str) -> None:
     data = encoded(chirp(rate_hz=16_000, seconds=0.2), kind="matroska", codec="flac", rate_hz=16_000, streams=streams)
     error = rejected(data)
     assert (error.reason, expected in error.message) == (Reason.UNREADABLE_AUDIO, True), error.message
+
+
+def mp4_of_streams(count: int) -> bytes:
+    """An mp4 whose index describes its one stream so many times."""
+    data = encoded(chirp(rate_hz=16_000, seconds=0.2), kind="mp4", codec="aac", rate_hz=16_000)
+    index, stream = data.index(b"moov") - 4, data.index(b"trak") - 4
+    size, stream_size = (int.from_bytes(data[place : place + 4], "big") for place in (index, stream))
+    described = data[stream : stream + stream_size]
+    head = data[:index] + (size + stream_size * (count - 1)).to_bytes(4, "big") + data[index + 4 : stream]
+    return head + described * count + data[stream + stream_size :]
+
+
+def asf_of_streams(count: int) -> bytes:
+    """A wma whose header describes its one stream so many times, with numbers from 1 to 126."""
+    data = encoded(chirp(rate_hz=22_050, seconds=0.2), kind="asf", codec="wmav2", rate_hz=22_050)
+    place = data.index(bytes.fromhex("9107dcb7b7a9cf118ee600c00c205365"))  # the stream's properties
+    end = place + int.from_bytes(data[place + 16 : place + 24], "little")
+    described = [data[place : place + 72] + bytes([1 + one % 126]) + data[place + 73 : end] for one in range(count)]
+    size, objects = int.from_bytes(data[16:24], "little"), int.from_bytes(data[24:28], "little")
+    sizes = (size + (end - place) * (count - 1)).to_bytes(8, "little") + (objects + count - 1).to_bytes(4, "little")
+    return data[:16] + sizes + data[28:place] + b"".join(described) + data[end:]
+
+
+@pytest.mark.parametrize("made", [mp4_of_streams, asf_of_streams])
+def test_ten_thousand_streams_cost_neither_time_nor_memory(made: Callable[[int], bytes]) -> None:
+    assert len(decode(made(1)).samples) > 0
+    data, before = made(10_000), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    error = rejected(data)
+    assert time.process_time() - start < 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+    assert error.message.startswith(f"more than {MAX_STREAMS} streams, or ")
 
 
 def test_a_film_without_sound_and_sound_of_a_codec_that_is_not_read_are_named() -> None:
