@@ -24,6 +24,7 @@ _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 # The full stop of an abbreviation, unless it also ends the sentence.
 _DOT = r"\.(?! *[\"')]*(?:$| \p{Lu}))"
+_OLD_DOT = r"(?:\.(?= \p{Ll}))?"  # "George III. was"
 _HOUR = r"(?P<h>0?[1-9]|1\d|2[0-3])"
 _CLOCK = r"\d{1,2}(?::\d\d)?"
 _AT = r"(?<=\b(?i:at|until|till|by|from|before|after|around|about|since|to|between) )"
@@ -161,7 +162,13 @@ ENGLISH = Convention(
         Rule("date", rf"(?P<a>{_DAY}){_TH}-(?P<b>{_DAY}){_TH}(?= {_MONTH})", "the {a:ordinal} to the {b:ordinal} of"),
         Rule("date", rf"(?<!\b[Tt]he ){DAY}{_TH}(?= (?:to|and|or|until) {_DAY}{_TH} {_MONTH})", "the {d:ordinal}"),
         Rule("date", rf"(?<=\b[Tt]he ){DAY}{_TH}(?= {_MONTH})", "{d:ordinal} of"),
+        Rule(
+            "date",
+            rf"(?<=\b(?i:following|previous|preceding|this|that|every|last|next) ){DAY}{_TH}(?= {_MONTH})",
+            "{d:ordinal} of",
+        ),
         Rule("date", rf"{DAY}{_TH}(?= {_MONTH})", "the {d:ordinal} of"),
+        Rule("year", r"c\. ?(?P<y>1\d{3}|20\d\d)", "circa {y:year}"),
         Rule("date", rf"(?<=\b{_MONTH} )(?P<a>{_DAY}){_TH}-(?P<b>{_DAY}){_TH}", "{a:ordinal} to {b:ordinal}"),
         Rule("date", rf"(?<=\b{_MONTH} \d{{1,2}} (?:and|or|to|through|until) ){DAY}(?=[,.;:)]|$)", "{d:ordinal}"),
         Rule("number", rf"(?<=\b[Ii]n {_MONTH} )(?P<n>\d{{1,2}})(?= \p{{Ll}})", "{n}"),
@@ -209,7 +216,7 @@ ENGLISH = Convention(
             rf"(?<!\d )(?P<a>[2-9]|1[1357])(?:⁄|/(?=\d+[ -](?:{_PORTION})\b))(?P<b>[35-9]|10|12|16)",
             "{a} {b:ordinal}s",
         ),
-        Rule("roman", rf"(?<=\b(?:{_REGNAL}) )(?P<r>[IVX]{{2,6}}|[VX](?!\. \p{{Lu}}))", "the {r:ordinal}"),
+        Rule("roman", rf"(?<=\b(?:{_REGNAL}) )(?P<r>[IVX]{{2,6}}|[VX](?!\. \p{{Lu}})){_OLD_DOT}", "the {r:ordinal}"),
         Rule("roman", rf"(?<=\b(?:{_RULER}) \p{{Lu}}\p{{Ll}}+ )(?P<r>[IVX]{{2,6}}|V)", "the {r:ordinal}"),
         Rule("roman", rf"(?<=\b(?:{_RULER}) \p{{Lu}}\p{{Ll}}+ )(?P<r>I)(?= of\b|'s\b|[,.;:)]|$)", "the {r:ordinal}"),
         Rule(
@@ -323,12 +330,12 @@ ENGLISH = Convention(
     decades=True,
     ordinals=(("st|nd|rd|th", ()),),
     day_before=rf"\b{_MONTH} $",
-    # Abbreviations without a vowel, and telephone numbers.
+    # Abbreviations without a vowel, telephone numbers, and numbers of things such as C2766.
     unsure=r" ?(?![ap]\.?m\b)(?:[b-df-hj-np-tv-xz]{1,4}|cu|[kMGT]?(?:bps|Pa|V|Ah|J))\b|(?<=\b0\d+)[ -]+\d"
-    rf"|{_COUNT_OR_YEAR}"
+    rf"|{_COUNT_OR_YEAR}|(?<=\b\p{{Lu}}{{1,3}}\d{{3,12}})"
     rf"|-(?:\p{{Lu}}{{2}}|{_SHORT_MONTH})|\.\p{{L}}",
     unsure_before=r"\b(?:EUR|USD|GBP|CHF) |\d x |\b0\d+[ -]+(?:\d+[ -]+)*|\+\d+ (?:\d+ )*"
-    rf"|\b{_SHORT_MONTH}-|\b\p{{Lu}}{{2,}}(?=\d+\.\p{{L}})",
+    rf"|\b{_SHORT_MONTH}-",
     titles={
         **{"Mr": "Mister", "Mrs": "Missus"},
         **dict.fromkeys(("Dr.", "Dr"), "Doctor"),
@@ -342,7 +349,7 @@ ENGLISH = Convention(
         **dict.fromkeys(("n°", "No.", "no."), "number"),
         **{"Nos.": "numbers", "nos.": "numbers", "p.": "page", "pp.": "pages", "Fig.": "Figure", "fig.": "figure"},
         **{"Vol.": "Volume", "vol.": "volume", "Ch.": "Chapter", "ch.": "chapter", "§": "section", "§§": "sections"},
-        **{"Art.": "Article", "Sec.": "Section", "c.": "circa", "ca.": "circa", "approx.": "approximately"},
+        **{"Art.": "Article", "Sec.": "Section", "ca.": "circa", "approx.": "approximately"},
         **{"Jan.": "January", "Feb.": "February", "Aug.": "August", "Sept.": "September", "Sep.": "September"},
         **{"Oct.": "October", "Nov.": "November", "Dec.": "December", "Oct": "October", "Nov": "November"},
         **{"Jan": "January", "Feb": "February", "Aug": "August", "Sept": "September", "Dec": "December"},

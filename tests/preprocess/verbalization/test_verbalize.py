@@ -23,6 +23,8 @@ READ = {
             "In nineteen eighty-four tickets cost one thousand nine hundred and eighty-four dollars",
         ),
         ("The 1960 census is older", "The nineteen sixty census is older"),
+        ("George III. was at the gate, c. 1800", "George the third was at the gate, circa eighteen hundred"),
+        ("The following 23rd April", "The following twenty-third of April"),
         ("from 1900 to 2005 and 2010", "from nineteen hundred to two thousand and five and twenty ten"),
         ("the 1990s, the 1900s, the '80s", "the nineteen nineties, the nineteen hundreds, the 'eighties"),
         ("the 1st, 2nd, 3rd, 11th and 21st", "the first, second, third, eleventh and twenty-first"),
@@ -180,7 +182,7 @@ LEFT = {
         *["555-1234", "5551234567", "1/2", "10-20", "1.2.3", "3,5", "10²", "m²", "04/07/2021", "20:00"],
         *["5 ‰", "₫500", "$1.555", "A$5", "+49", "1" * 13, "0" * 21],
         *["3×4", "100 000 km", "$-5", "12h30", "01-Feb-02", "5233-NT", "4108.F"],
-        *["Main St. The", "They sold 1984 tickets", "a crowd of 1831 prisoners"],
+        *["Main St. The", "They sold 1984 tickets", "a crowd of 1831 prisoners", "the C2766 rifle", "V510210"],
         "Hank M. Smith",
     ],
     "deu_Latn": [
