@@ -330,7 +330,7 @@ ENGLISH = Convention(
     decades=True,
     ordinals=(("st|nd|rd|th", ()),),
     day_before=rf"\b{_MONTH} $",
-    # Abbreviations without a vowel, telephone numbers, and numbers of things such as C2766.
+    # Abbreviations without a vowel, telephone numbers, numbers of things such as C2766.
     unsure=r" ?(?![ap]\.?m\b)(?:[b-df-hj-np-tv-xz]{1,4}|cu|[kMGT]?(?:bps|Pa|V|Ah|J))\b|(?<=\b0\d+)[ -]+\d"
     rf"|{_COUNT_OR_YEAR}|(?<=\b\p{{Lu}}{{1,3}}\d{{3,12}})"
     rf"|-(?:\p{{Lu}}{{2}}|{_SHORT_MONTH})|\.\p{{L}}",

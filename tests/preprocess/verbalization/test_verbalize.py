@@ -182,7 +182,13 @@ LEFT = {
         *["555-1234", "5551234567", "1/2", "10-20", "1.2.3", "3,5", "10²", "m²", "04/07/2021", "20:00"],
         *["5 ‰", "₫500", "$1.555", "A$5", "+49", "1" * 13, "0" * 21],
         *["3×4", "100 000 km", "$-5", "12h30", "01-Feb-02", "5233-NT", "4108.F"],
-        *["Main St. The", "They sold 1984 tickets", "a crowd of 1831 prisoners", "the C2766 rifle", "V510210"],
+        *[
+            "Main St. The",
+            "They sold 1984 tickets",
+            "a crowd of 1831 prisoners",
+            "the C2766 rifle",
+            "V510210",
+        ],
         "Hank M. Smith",
     ],
     "deu_Latn": [
