@@ -73,11 +73,12 @@ def test_a_name_with_words_of_two_splits_names_neither(write: Any, utterances: A
 
 @pytest.mark.parametrize("where", ["below", "elsewhere"])
 def test_folders_outside_the_root_name_nothing(where: str, write: Any, utterances: Any) -> None:
-    """A Kaldi directory, which states the split by its name, may list recordings anywhere."""
+    """A Kaldi directory, which states the split by its name, may list recordings in other folders."""
     root = write({"dev/kaldi/train/text": "u hello\n", "dev/kaldi/train/utt2spk": "u s\n"}) / "dev/kaldi/train"
     folder = root if where == "below" else root.parents[2] / "test"
     (root / "wav.scp").write_text(f"u {folder}/u.wav\n")
-    found = utterances(root, reader="kaldi", language="eng_Latn", official_splits=True)
+    options = {"reader": "kaldi", "language": "eng_Latn", "audio_root": root.parents[2]}
+    found = utterances(root, official_splits=True, **options)
     assert splits(found) == {"u": "train"}
 
 
