@@ -50,7 +50,8 @@ _NUMBERED = "(?i:aged?|ages|pages|chapters|verses|lines|sections|articles|grades
 _OF_TIME = rf"in|since|until|till|by|from|before|after|around|circa|year|to|early|late|mid|{_MONTH}"
 _NO_PLURAL = "was|is|has|does|its|his|this|as|us|always|perhaps|sometimes|across|towards|thus|versus|besides|unless"
 _COUNT_OR_YEAR = (
-    rf"(?<!\b(?i:{_OF_TIME}),? \d{{4}})(?<=(?<![\d$£€])(?:1[1-9]|20)\d\d) (?!(?:{_NO_PLURAL})\b)\p{{Ll}}+(?<![sui])s\b"
+    rf"(?<!\b(?i:{_OF_TIME}),? \d{{4}})"
+    rf"(?<=(?<![\d$£€.,])(?:1[1-9]|20)(?!00)\d\d) (?!(?:{_NO_PLURAL})\b)\p{{Ll}}+(?<![sui])s\b"
 )
 # "A 5 km run", "the 100-m sprint": the unit is in the singular.
 _ATTRIBUTE = rf"(?:(?<=\b(?i:an?) )(?P<n>{_NUMBER}) ?|(?P<n>{_NUMBER})-)"
@@ -164,11 +165,11 @@ ENGLISH = Convention(
         Rule("date", rf"(?<=\b[Tt]he ){DAY}{_TH}(?= {_MONTH})", "{d:ordinal} of"),
         Rule(
             "date",
-            rf"(?<=\b(?i:following|previous|preceding|this|that|every|last|next) ){DAY}{_TH}(?= {_MONTH})",
+            rf"(?<=\b(?i:(?:the|this|that) following|previous|preceding|every|last|next) ){DAY}{_TH}(?= {_MONTH})",
             "{d:ordinal} of",
         ),
         Rule("date", rf"{DAY}{_TH}(?= {_MONTH})", "the {d:ordinal} of"),
-        Rule("year", r"c\. ?(?P<y>1\d{3}|20\d\d)", "circa {y:year}"),
+        Rule("year", rf"c\. ?(?P<y>1\d{{3}}|20\d\d)(?![-–]|s\b| ?(?:{_MEASURES}|{_COUNTED})\b)", "circa {y:year}"),
         Rule("date", rf"(?<=\b{_MONTH} )(?P<a>{_DAY}){_TH}-(?P<b>{_DAY}){_TH}", "{a:ordinal} to {b:ordinal}"),
         Rule("date", rf"(?<=\b{_MONTH} \d{{1,2}} (?:and|or|to|through|until) ){DAY}(?=[,.;:)]|$)", "{d:ordinal}"),
         Rule("number", rf"(?<=\b[Ii]n {_MONTH} )(?P<n>\d{{1,2}})(?= \p{{Ll}})", "{n}"),
