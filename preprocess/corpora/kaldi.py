@@ -127,10 +127,11 @@ class Kaldi(SourceConfig):
             return audio_path(self.root, recording)
         folder = self.root / self.audio_root
         try:
-            return audio_path(folder, below(folder, folder=folder, path=recording))
+            relative = below(folder, folder=folder, path=recording)
         except Rejected as error:
             message = f"{shown(recording)} is not below audio_root, {folder}; expected a folder above the recordings"
             raise Rejected(error.reason, message) from error
+        return audio_path(folder, relative)
 
     def _segment(self, value: str, *, recordings: Mapping[bytes, Entry]) -> str:
         """The path of a part of a recording, from what stands behind its id in `segments`."""

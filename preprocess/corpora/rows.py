@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from preprocess.corpora.json_rows import json_object
 from preprocess.corpora.metadata import Line, read_columns, read_lines
+from preprocess.corpora.source import MAX_SHOWN_CHARACTERS
 from preprocess.utterance import Reason, Rejected
 
 
@@ -25,7 +26,8 @@ class TableRow(NamedTuple):
         """What a message shows of the row."""
         if isinstance(self.cells, Rejected):
             return self.beginning
-        return ", ".join(f"{column}={cell}" for column, cell in self.cells.items() if isinstance(cell, str | int))
+        shown = (item for item in self.cells.items() if isinstance(item[1], str | int | float))
+        return ", ".join(f"{column}={str(cell)[:MAX_SHOWN_CHARACTERS]}" for column, cell in shown)
 
 
 def cell_text(cells: Mapping[str, Any], column: str) -> str:

@@ -94,6 +94,9 @@ def test_absolute_paths_are_below_root_or_below_audio_root_alone(write: Any, rea
     own = read(tmp_path / "data", **options)
     assert reasons(own) == [None, *[Reason.UNSAFE_PATH] * 3]
     assert f"is not below audio_root, {tmp_path}/data; expected a folder above the recordings" in own[1].message
+    write({"data/wav.scp": f"0 {tmp_path}/data/a.wav\n1 {tmp_path}/data/b\x01.wav\n2 x.wav\n3 y.wav\n"})
+    assert "'b\\x01.wav' is not printable" in read(tmp_path / "data", **options)[1].message
+    write({"data/wav.scp": "".join(f"{row}\n" for row in rows)})
     both = read(tmp_path / "data", **options, audio_root=tmp_path)
     assert reasons(both) == [None, None, Reason.UNSAFE_PATH, Reason.UNSAFE_PATH]
     assert [one.audio_path for one in both[:2]] == paths[:2]
