@@ -10,66 +10,33 @@ scale.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import struct
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import soundfile
 
+from preprocess import container_checks
 from preprocess.audio import MAX_DECODED_BYTES, MPEG_SLACK_SAMPLES, check_header, check_ogg, check_rate, check_size
-from preprocess.container_checks import check_container
 from preprocess.containers import find_demuxer
-from preprocess.ffmpeg_parts import read_ffmpeg_part
+from preprocess.ffmpeg_parts import read_mp4_part
 from preprocess.mp3_frames import count_mp3_samples, first_frame_offset, starts_with_mp3_frame
+from preprocess.mp3_parts import read_mp3_part
 from preprocess.stated_length import check_stated_length
 from preprocess.utterance import Reason, Rejected
+from preprocess.watched_file import FileSlices, WatchedFile
 from preprocess.wav import check_truncation
 
 MAX_MP3_FRAME_BYTES = 1 << 12
 HEAD_BYTES = 1 << 16  # enough for `find_demuxer`
 MAX_OVERSHOOT_S = 0.1  # alignments round; a part that ends so far behind its recording ends with it
-MAX_HELD_BYTES = 1 << 28  # of an mp4, or where a part has no end: ten hours at 64 kbit/s
 MAX_FRAMES = 1 << 40
 OPUS_LEAD_S = 4.0  # its decoder for speech predicts from what was before; at few bits it never forgets all of it
 # the beginnings of subtypes in which libsndfile does not seek, or not exactly; mp3 in a wav is one of them
 UNSEEKABLE = ("GSM", "G72", "DPCM", "NMS", "MPEG")
 REMEDY = "make a FLAC of it: ffmpeg -i RECORDING RECORDING.flac"
 FLOAT_WAV = 3  # the tag of IEEE floating point in a wav
-
-
-class WatchedFile(io.RawIOBase):
-    """A file that keeps the error of a read that fails: libsndfile and FFmpeg take such a read for the end."""
-
-    def __init__(self, file: io.RawIOBase):
-        self._file = file
-        self.error: OSError | None = None
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            return self._file.readinto(buffer) or 0
-        except OSError as error:
-            self.error = error
-            return 0
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        try:
-            return self._file.seek(offset, whence)
-        except OSError as error:  # libsndfile could not pass it on
-            if error.errno != errno.EINVAL:  # that of a place that no file has
-                self.error = error
-            return self._file.tell()
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
 
 def read_part(file: io.RawIOBase, *, start_s: float, end_s: float | None) -> bytes:
@@ -108,14 +75,14 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
     demuxer = find_demuxer(file.read(HEAD_BYTES) or b"")
     file.seek(0)
     if demuxer == "mov":
-        data = read_content(file, advice=REMEDY)
-        check_container(data, demuxer=demuxer)  # FFmpeg would believe all that they state
-        return _read_by_ffmpeg(io.BytesIO(data), demuxer=demuxer, start_s=start_s, end_s=end_s)
+        check_mp4(file)
+        return _within_recording(read_mp4_part, file, start_s=start_s, end_s=end_s)
     if demuxer is not None:
         raise without_parts(demuxer)
-    rest = read_content(file, advice="state where the part ends") if end_s is None else b""
+    rest = FileSlices(file)[:] if end_s is None else b""
+    file.seek(0)
     if is_mp3(file):
-        samples, rate_hz = _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
+        samples, rate_hz = _within_recording(read_mp3_part, file, start_s=start_s, end_s=end_s)
         _check_mp3(rest, samples=round(start_s * rate_hz) + len(samples))
         return samples, rate_hz
     check_truncation(rest)
@@ -158,21 +125,17 @@ def _check_mp3(data: bytes, *, samples: int) -> None:
         raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, expected {counted}: the recording is cut off")
 
 
-def read_content(file: WatchedFile, *, advice: str) -> bytes:
-    """All bytes of a file, which is then again at its start; raises Rejected if they are too many to be held."""
-    data = bytearray()
-    while chunk := file.read(MAX_HELD_BYTES >> 8):
-        data += chunk
-        if len(data) > MAX_HELD_BYTES:
-            raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_HELD_BYTES} bytes; {advice}")
+def check_mp4(file: WatchedFile) -> None:
+    """Raise Rejected for an mp4 that is cut off or states too much, which FFmpeg would believe."""
+    container_checks.check_mp4(FileSlices(file))
     file.seek(0)
-    return bytes(data)
 
 
-def _read_by_ffmpeg(file: io.IOBase, *, demuxer: str, start_s: float, end_s: float | None) -> tuple[np.ndarray, int]:
-    samples, rate_hz = read_ffmpeg_part(
-        file, demuxer=demuxer, start_s=start_s, end_s=end_s, max_values=MAX_DECODED_BYTES // 4
-    )
+def _within_recording(
+    read: Callable[..., tuple[np.ndarray, int]], file: WatchedFile, *, start_s: float, end_s: float | None
+) -> tuple[np.ndarray, int]:
+    """The samples that FFmpeg reads, and their rate; raises Rejected if the recording ends before the part."""
+    samples, rate_hz = read(file, start_s=start_s, end_s=end_s, max_values=MAX_DECODED_BYTES // 4)
     check_rate(rate_hz)
     if end_s is not None:
         _within(round(end_s * rate_hz), frames=round(start_s * rate_hz) + len(samples), rate_hz=rate_hz)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from typing import Protocol
 
 from preprocess.utterance import Reason, Rejected
 
@@ -21,21 +22,38 @@ _AMR_BYTES = {
 }
 _ADTS_BYTES = 7  # ISO/IEC 14496-3: the header of a frame, without a checksum
 _SEGMENT, _CLUSTER = b"\x18\x53\x80\x67", b"\x1f\x43\xb6\x75"  # RFC 8794, RFC 9559
-# a name, flags, of stsz and stz2 a size, a count; a decoy may overlap with it
-_COUNTS = re.compile(rb"(?=(stsz|stz2|trun)....(....)?(....))", re.DOTALL)
+_COUNTED = re.compile(rb"stsz|stz2|trun")  # boxes with a count: behind flags, and in stsz and stz2 a size
 Part = tuple[bytes, int, int]  # name, and where its content starts and ends
+
+
+class Slices(Protocol):
+    """Bytes, or what gives slices of bytes as these do."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: slice, /) -> bytes: ...
 
 
 def check_container(data: bytes, *, demuxer: str) -> None:
     """Raise Rejected for a file whose last part is cut off, or which has too many parts or samples."""
-    ends = [end for _, _, end in itertools.islice(_PARTS[demuxer](data), MAX_PARTS + 1)]
+    if demuxer == "mov":
+        check_mp4(data)
+    else:
+        _check_parts(_PARTS[demuxer](data), size_bytes=len(data))
+
+
+def check_mp4(data: Slices) -> None:
+    """Raise Rejected for an mp4 whose last box is cut off, or which has too many boxes or samples."""
+    _check_parts(_boxes(data), size_bytes=len(data))
+    _refuse_huge_sample_tables(data)
+
+
+def _check_parts(parts: Iterator[Part], *, size_bytes: int) -> None:
+    ends = [end for _, _, end in itertools.islice(parts, MAX_PARTS + 1)]
     if len(ends) > MAX_PARTS:
         raise Rejected(Reason.UNDECODED_LENGTH, f"more than {MAX_PARTS} parts")
     end = ends[-1] if ends else 0
-    if end > len(data):
-        raise Rejected(Reason.TRUNCATED_AUDIO, f"{len(data)} bytes, its last part ends at {end}")
-    if demuxer == "mov":
-        _refuse_huge_sample_tables(data)
+    if end > size_bytes:
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{size_bytes} bytes, its last part ends at {end}")
 
 
 def audio_start(data: bytes) -> int:
@@ -52,7 +70,7 @@ def is_adts(data: bytes, position: int) -> bool:
     return len(start) == 2 and start[0] == 0xFF and start[1] & 0xF6 == 0xF0
 
 
-def _boxes(data: bytes) -> Iterator[Part]:
+def _boxes(data: Slices) -> Iterator[Part]:
     """The boxes of an mp4 (ISO/IEC 14496-12), those within others left out."""
     position = 0
     while position + 8 <= len(data):
@@ -115,19 +133,22 @@ def _adts_frames(data: bytes) -> Iterator[Part]:
         position = end
 
 
-_PARTS = {"mov": _boxes, "matroska": _elements, "asf": _objects, "amr": _amr_frames, "aac": _adts_frames}
+_PARTS = {"matroska": _elements, "asf": _objects, "amr": _amr_frames, "aac": _adts_frames}
 
 
-def _refuse_huge_sample_tables(data: bytes) -> None:
+def _refuse_huge_sample_tables(data: Slices) -> None:
     """Raise Rejected for an mp4 that states more samples than a recording of speech can have."""
-    heads = [name + data[start:end] for name, start, end in _boxes(data) if name != b"mdat"]
-    if any(b"cmov" in head for head in heads):
+    if any(b"cmov" in head for head in _heads(data)):
         raise Rejected(Reason.UNREADABLE_AUDIO, "a compressed index")
-    if any(b"sidx" in head or b"tfra" in head for head in heads):
-        heads = [data]  # these point at parts of the index, which may lie anywhere
+    points_anywhere = any(b"sidx" in head or b"tfra" in head for head in _heads(data))  # at parts of the index
     count = 0
-    for match in itertools.chain.from_iterable(map(_COUNTS.finditer, heads)):
-        has_size = match[1] in (b"stsz", b"stz2")
-        count += int.from_bytes(match[3] if has_size else match[2] or match[3], "big")
+    for match in itertools.chain.from_iterable(map(_COUNTED.finditer, [data[:]] if points_anywhere else _heads(data))):
+        start = match.end() + (4 if match[0] == b"trun" else 8)
+        count += int.from_bytes(match.string[start : start + 4], "big")
         if count > MAX_INDEXED:
             raise Rejected(Reason.UNDECODED_LENGTH, f"an index of more than {MAX_INDEXED} samples")
+
+
+def _heads(data: Slices) -> Iterator[bytes]:
+    """The boxes that hold no sound, one at a time."""
+    return (name + data[start:end] for name, start, end in _boxes(data) if name != b"mdat")

@@ -15,14 +15,12 @@ from preprocess.audio import MAX_CHANNELS, check_peak, check_rate
 from preprocess.audio_parts import (
     HEAD_BYTES,
     REMEDY,
-    WatchedFile,
     check_has_parts,
+    check_mp4,
     is_mp3,
-    read_content,
     translate_errors,
     without_parts,
 )
-from preprocess.container_checks import check_container
 from preprocess.containers import (
     decoded_frames,
     demuxer_options,
@@ -32,6 +30,7 @@ from preprocess.containers import (
     only_stream,
 )
 from preprocess.utterance import Reason, Rejected
+from preprocess.watched_file import WatchedFile
 
 if TYPE_CHECKING:
     import av
@@ -91,9 +90,8 @@ def _decoded(file: WatchedFile) -> Iterator[Block]:
         return _by_libsndfile(file)
     if demuxer != "mov":
         raise without_parts(demuxer)
-    data = read_content(file, advice=REMEDY)
-    check_container(data, demuxer=demuxer)  # FFmpeg would believe all that they state
-    return _by_ffmpeg(io.BytesIO(data), demuxer=demuxer)
+    check_mp4(file)
+    return _by_ffmpeg(file, demuxer=demuxer)
 
 
 def _by_libsndfile(file: WatchedFile) -> Iterator[Block]:

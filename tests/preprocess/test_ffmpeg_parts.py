@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
 import pytest
 import soundfile
 
+from preprocess import mp3_parts
 from preprocess.audio import decode_audio
 from preprocess.audio_file import recording_sha256
+from preprocess.audio_parts import read_part
 from preprocess.utterance import Rejected
-from tests.preprocess.test_audio_parts import RATE_HZ, mp3, part_of, random_parts, reason_of, speechlike
+from tests.preprocess.test_audio_parts import RATE_HZ, FailingFile, mp3, part_of, random_parts, reason_of, speechlike
 from tests.preprocess.test_containers import encoded
 
 
@@ -79,6 +83,65 @@ def test_a_part_of_aac_is_where_it_is_in_the_whole_and_equal_every_time(tmp_path
         assert np.abs(found - expected).max() < 0.02  # the noise that the decoder makes up is another one
         assert np.corrcoef(found, expected)[0, 1] > 0.999
         assert recording_sha256(f"{path}#t={start_s},{end_s}") == recording_sha256(f"{path}#t={start_s},{end_s}")
+
+
+def test_the_frames_of_an_mp3_are_looked_for_once_and_anew_when_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, original = list[str](), av.open
+    monkeypatch.setattr(av, "open", lambda *args, **options: opened.append("file") or original(*args, **options))
+    path, other = tmp_path / "a.mp3", tmp_path / "b.mp3"
+    for file, samples in ((path, speechlike()), (other, speechlike()[::-1])):
+        file.write_bytes(mp3(samples, rate_hz=RATE_HZ, mode="VARIABLE", has_length=True))
+    expected = {file: decoded_by_ffmpeg(file) for file in (path, other)}
+    opened.clear()
+    for start_s in (3, 17, 8, 0):
+        found, _ = part_of(path, start_s=start_s, end_s=start_s + 2)
+        np.testing.assert_array_equal(found, expected[path][start_s * RATE_HZ : (start_s + 2) * RATE_HZ])
+    assert len(opened) == 1
+    path.write_bytes(other.read_bytes())
+    found, _ = part_of(path, start_s=8, end_s=10)
+    np.testing.assert_array_equal(found, expected[other][8 * RATE_HZ : 10 * RATE_HZ])
+    assert len(opened) == 2
+
+
+def test_a_disk_that_fails_while_frames_are_looked_for_leaves_nothing_wrong_behind(tmp_path: Path) -> None:
+    path = tmp_path / "a.mp3"
+    path.write_bytes(mp3(speechlike(), rate_hz=RATE_HZ, mode="CONSTANT", has_length=True))
+    for after_bytes in range(40_000, path.stat().st_size, 10_000):
+        with pytest.raises(OSError, match="Input/output error"):
+            read_part(FailingFile(path, after_bytes=after_bytes), start_s=1, end_s=2)
+    found, _ = part_of(path, start_s=17, end_s=19)
+    np.testing.assert_array_equal(found, decoded_by_ffmpeg(path)[17 * RATE_HZ : 19 * RATE_HZ])
+
+
+def test_few_recordings_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mp3_parts, "MAX_KEPT", 3)
+    monkeypatch.setattr(mp3_parts, "KEPT", {})
+    data = mp3(speechlike(), rate_hz=RATE_HZ, mode="CONSTANT", has_length=True)
+    for place in range(6):
+        path = tmp_path / f"{place}.mp3"
+        path.write_bytes(data)
+        part_of(path, start_s=1, end_s=2)
+    assert len(mp3_parts.KEPT) == 3
+
+
+def test_of_an_mp4_only_what_is_needed_is_read(tmp_path: Path) -> None:
+    class CountedFile(io.FileIO):
+        read_bytes = 0
+
+        def readinto(self, buffer: Any) -> int | None:
+            count = super().readinto(buffer)
+            CountedFile.read_bytes += count or 0
+            return count
+
+    path = tmp_path / "long.m4a"
+    samples = np.random.default_rng(0).integers(-20_000, 20_000, 100 * RATE_HZ).astype(np.int16)
+    path.write_bytes(encoded(samples, kind="ipod", codec="alac", rate_hz=RATE_HZ))
+    with CountedFile(path) as file:
+        read_part(file, start_s=60, end_s=61)
+    assert path.stat().st_size > 3_000_000
+    assert CountedFile.read_bytes < 500_000
 
 
 def test_an_mp3_whose_rate_or_channels_change_is_rejected(tmp_path: Path) -> None:

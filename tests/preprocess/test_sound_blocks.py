@@ -14,9 +14,10 @@ import soundfile
 import soxr
 
 from preprocess.audio import decode_audio
-from preprocess.audio_parts import WatchedFile, read_part
+from preprocess.audio_parts import read_part
 from preprocess.sound_blocks import read_blocks
 from preprocess.utterance import Reason, Rejected
+from preprocess.watched_file import WatchedFile
 
 RATE_HZ = 22050
 
