@@ -47,16 +47,21 @@ def count_mp3_samples(data: bytes) -> int | None:
 
 
 def _frames(data: bytes) -> Iterator[Mp3Frame]:
-    """Consecutive frames, up to the first gap."""
+    """Consecutive frames of one layer, up to the first gap."""
     offset = start = first_frame_offset(data)
-    while (frame := _frame_at(data, offset)) is not None:
+    layer = None
+    while (frame := _frame_at(data, offset)) is not None and layer in (None, frame.layer):
         if offset + frame.size_bytes > len(data):
             if offset == start:
                 return
             held = len(data) - offset
             raise Rejected(Reason.TRUNCATED_AUDIO, f"{held} bytes of its last frame, which has {frame.size_bytes}")
+        layer = frame.layer
         yield frame
         offset += frame.size_bytes
+    rest = data[offset:]
+    if layer is not None and 0 < len(rest) < _HEADER_BYTES and data.startswith(rest[:2], start):
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{len(rest)} bytes of its last frame")
 
 
 def starts_with_mp3_frame(data: bytes) -> bool:

@@ -27,6 +27,7 @@ class SampleData(NamedTuple):
 
     start: int
     size: int
+    of: str = "of samples"
 
 
 def check_stated_length(data: bytes) -> None:
@@ -34,7 +35,7 @@ def check_stated_length(data: bytes) -> None:
     found = next((_read(data, place) for begins, place in _PLACES if data.startswith(begins)), None)
     if found is not None and found.start + found.size > len(data):
         held = max(len(data) - found.start, 0)
-        raise Rejected(Reason.TRUNCATED_AUDIO, f"{held} bytes of samples, its header says {found.size}")
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{held} bytes {found.of}, its header says {found.size}")
 
 
 def _read(data: bytes, place: Callable[[bytes], SampleData | None]) -> SampleData | None:
@@ -51,7 +52,8 @@ def _aiff(data: bytes) -> SampleData | None:
         if name == b"SSND":
             return None if size >= UNSTATED_AIFF_FROM else SampleData(position + 8, size)
         position += 8 + size + size % 2
-    return SampleData(8, struct.unpack_from(">I", data, 4)[0])  # no samples yet: what the whole file states
+    (size,) = struct.unpack_from(">I", data, 4)  # no samples yet: what the whole file states
+    return None if size >= UNSTATED_AIFF_FROM else SampleData(8, size, "after its size")
 
 
 def _snd(data: bytes) -> SampleData | None:

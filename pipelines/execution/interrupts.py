@@ -32,18 +32,22 @@ def interrupts_recorded() -> Iterator[None]:
     """From now on, remember every SIGINT before it is handled as usual.
 
     Worker processes that have not ended GRACE_S after the first SIGINT are killed. So are those that are left when an
-    interrupted block ends.
+    interrupted block ends. After a SIGINT nothing is logged until the next block begins, for workers end late.
     """
+    if _INTERRUPTED.is_set():
+        logging.disable(logging.NOTSET)
     _INTERRUPTED.clear()
-    logging.disable(logging.NOTSET)
     is_over = threading.Event()
+    handler = None
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _handle)
+        handler = signal.signal(signal.SIGINT, _handle)
     threading.Thread(target=_kill_stray_workers, args=[is_over], daemon=True).start()
     try:
         yield
     finally:
         is_over.set()
+        if handler is not None:  # it is one of Python
+            signal.signal(signal.SIGINT, handler)
         if _INTERRUPTED.is_set():  # a second Ctrl-C may have ended the wait for them
             _kill_workers()
 

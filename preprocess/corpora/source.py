@@ -42,7 +42,15 @@ def _resolved(language: str) -> str:
 # A FLORES-200 code, or a name that means exactly one: ISO 639, BCP 47, a Common Voice locale.
 Language = Annotated[str, pydantic.AfterValidator(_resolved)]
 
+MAX_SCORE_NAME_CHARACTERS = 100
 LICENSE = re.compile(r"[^\x00-\x1f|]{1,200}")  # a line that a cell of a table can hold
+
+
+def _checked_scores(scores: dict[str, ScoreBounds]) -> dict[str, ScoreBounds]:
+    for name in scores:
+        if has_surrogate(name) or not 0 < len(name) <= MAX_SCORE_NAME_CHARACTERS:
+            raise ValueError(f"{shown(name)}; expected a name of at most {MAX_SCORE_NAME_CHARACTERS} characters")
+    return scores
 
 
 class SourceConfig(Config):
@@ -66,7 +74,7 @@ class SourceConfig(Config):
     exclude: Path | None = None  # the same: these utterances are not taken
     # scores that other software measured, by a name such as utmos; utterances within their bounds are taken, and the
     # manifests keep the scores in the column `custom`
-    scores: dict[str, ScoreBounds] = pydantic.Field({})
+    scores: Annotated[dict[str, ScoreBounds], pydantic.AfterValidator(_checked_scores)] = pydantic.Field({})
     max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding
     max_hours: float | None = pydantic.Field(None, gt=0)  # hours of utterances that pass the checks, chosen by hash
     max_hours_per_speaker: float | None = pydantic.Field(None, gt=0)  # the same for each speaker

@@ -352,6 +352,20 @@ def test_an_mp3_without_a_stated_length_that_ends_in_a_frame_is_cut_off(cut_byte
     assert (rejection.reason, "bytes of its last frame" in rejection.message) == (Reason.TRUNCATED_AUDIO, True)
 
 
+@pytest.mark.parametrize("rest_bytes", [1, 2, 3])
+def test_an_mp3_without_a_stated_length_that_ends_in_the_header_of_a_frame_is_cut_off(rest_bytes: int) -> None:
+    headless = without_own_header(mp3(np.random.default_rng(6).normal(0, 0.1, 22_050), rate_hz=22_050, mode="CONSTANT"))
+    cut = headless + headless[:rest_bytes]
+    assert rejected(cut).message == f"{rest_bytes} bytes of its last frame"
+    assert count_mp3_samples(headless + b"TAG"[:rest_bytes]) == count_mp3_samples(headless)
+
+
+def test_a_frame_of_another_layer_behind_an_mp3_is_no_sound_of_it() -> None:
+    headless = without_own_header(mp3(np.random.default_rng(6).normal(0, 0.1, 22_050), rate_hz=22_050, mode="CONSTANT"))
+    of_layer_ii = bytes([headless[0], headless[1] & ~6 | 4, *headless[2:4]]) + bytes(2000)
+    assert count_mp3_samples(headless + of_layer_ii) == count_mp3_samples(headless)
+
+
 @given(st.binary(max_size=200))
 def test_bytes_that_are_not_an_mp3_have_no_frames(data: bytes) -> None:
     found = None

@@ -121,3 +121,9 @@ def test_scores_are_kept_beside_the_custom_columns_and_without_bounds_all_are_ta
     assert [json.loads(one.custom) for one in bounded[:2]] == [{"utmos": 3.5}, {"utmos": 3.2}]
     with pytest.raises(pydantic.ValidationError, match="'mood' is among scores and custom_columns; expected two names"):
         read(table.parent, **options, custom_columns=["mood"], scores={"mood": {"file": table}})
+
+
+@pytest.mark.parametrize("name", ["", "m" * 101, "half \ud800"])
+def test_names_of_scores_are_short_text(name: str, table: Any, read: Any) -> None:
+    with pytest.raises(pydantic.ValidationError, match="expected a name of at most 100 characters"):
+        read(table.parent, reader="ljspeech", language="en", scores={name: {"file": table}})

@@ -68,6 +68,15 @@ def test_a_snd_from_a_pipe_states_no_length() -> None:
     assert len(decode_audio(bytes(data), max_duration_s=60).samples) == len(SAMPLES)
 
 
+def test_an_aiff_that_is_cut_off_before_its_samples_says_what_the_whole_file_states() -> None:
+    data = encoded("AIFF", "PCM_16")
+    head = data[: data.index(b"SSND")]
+    with pytest.raises(Rejected) as caught:
+        check_stated_length(head)
+    assert caught.value.message == f"{len(head) - 8} bytes after its size, its header says {len(data) - 8}"
+    check_stated_length(head[:4] + b"\x7f\xff\xff\xff" + head[8:])  # one from a pipe: libsndfile says what is wrong
+
+
 @pytest.mark.parametrize("begins", [b"FORM", b".snd", b"RF64", b"BW64", b"caff", b"NIST_1A\n   1024\n", b"riff"])
 def test_damaged_headers_raise_nothing_else(begins: bytes) -> None:
     chance = np.random.default_rng(3)

@@ -19,3 +19,18 @@ def test_what_workers_log_after_an_interrupt_is_not_printed(caplog: pytest.LogCa
     with interrupts_recorded():
         logging.error("an error of the next pipeline")
     assert [record.getMessage() for record in caplog.records] == ["an error of the next pipeline"]
+
+
+def test_what_a_program_has_set_for_interrupts_and_logging_is_left_as_it_was() -> None:
+    before, caught = signal.getsignal(signal.SIGINT), list[int]()
+    try:
+        signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+        logging.disable(logging.WARNING)
+        with interrupts_recorded():
+            pass
+        assert logging.root.manager.disable == logging.WARNING
+        signal.raise_signal(signal.SIGINT)
+        assert caught == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+        logging.disable(logging.NOTSET)
