@@ -46,8 +46,9 @@ _PORTION = (
     "gallons?|miles?|hours?|years?|acres?|lengths?"
 )
 _NUMBERED = "(?i:aged?|ages|pages|chapters|verses|lines|sections|articles|grades|levels|questions|items|steps)"
-# "Sold 1984 tickets" counts, "by 1984 tickets were sold" dates: without a word of time before it, a number is left.
-_OF_TIME = rf"in|since|until|till|by|from|before|after|around|circa|year|to|early|late|mid|{_MONTH}"
+# "Sold 1984 tickets" counts, "By 1984 tickets were sold" dates: without a word of time before it, a number is left.
+_OF_TIME = rf"in|since|until|till|circa|year|early|late|mid|(?-i:By)|{_MONTH}"
+_NO_CHAPTER = r"(?<!\b[IVXL]{1,7}\.?,? )"  # "39 George III. c. 745" is a chapter
 _NO_PLURAL = "was|is|has|does|its|his|this|as|us|always|perhaps|sometimes|across|towards|thus|versus|besides|unless"
 _COUNT_OR_YEAR = (
     rf"(?<!\b(?i:{_OF_TIME}),? \d{{4}})"
@@ -169,7 +170,21 @@ ENGLISH = Convention(
             "{d:ordinal} of",
         ),
         Rule("date", rf"{DAY}{_TH}(?= {_MONTH})", "the {d:ordinal} of"),
-        Rule("year", rf"c\. ?(?P<y>1\d{{3}}|20\d\d)(?![-–]|s\b| ?(?:{_MEASURES}|{_COUNTED})\b)", "circa {y:year}"),
+        Rule(
+            "year",
+            rf"{_NO_CHAPTER}c\. ?(?P<y>1\d{{3}}|20\d\d)(?![-–]|s\b| ?(?:{_MEASURES}|{_COUNTED})\b)",
+            "circa {y:year}",
+        ),
+        Rule(
+            "year",
+            rf"{_NO_CHAPTER}c\. ?(?P<n>[1-9]\d{{2}})(?![-–,.]?\d|s\b|[-–]| ?(?:{_MEASURES}|{_COUNTED})\b)",
+            "circa {n}",
+        ),
+        Rule(
+            "year",
+            rf"{_NO_CHAPTER}c\. ?(?P<a>1\d{{3}}|20\d\d)[-–](?P<b>1\d{{3}}|20\d\d)(?! ?\p{{Ll}}|[-–])",
+            "circa {a:year} to {b:year}",
+        ),
         Rule("date", rf"(?<=\b{_MONTH} )(?P<a>{_DAY}){_TH}-(?P<b>{_DAY}){_TH}", "{a:ordinal} to {b:ordinal}"),
         Rule("date", rf"(?<=\b{_MONTH} \d{{1,2}} (?:and|or|to|through|until) ){DAY}(?=[,.;:)]|$)", "{d:ordinal}"),
         Rule("number", rf"(?<=\b[Ii]n {_MONTH} )(?P<n>\d{{1,2}})(?= \p{{Ll}})", "{n}"),
@@ -277,7 +292,7 @@ ENGLISH = Convention(
         ),
         Rule(
             "number",
-            rf"(?<!\b(?i:in|since|until|by|from|to|year) )(?P<n>1[1-9]\d\d|20\d\d)(?= (?:{_COUNTED})\b)",
+            rf"(?<!\b(?i:in|since|until|by|from|to|year|before|after) )(?P<n>1[1-9]\d\d|20\d\d)(?= (?:{_COUNTED})\b)",
             "{n}",
         ),
         Rule(

@@ -24,6 +24,9 @@ READ = {
         ),
         ("The 1960 census is older", "The nineteen sixty census is older"),
         ("George III. was at the gate, c. 1800", "George the third was at the gate, circa eighteen hundred"),
+        ("It began c. 850", "It began circa eight hundred and fifty"),
+        ("built c. 1200–1250.", "built circa twelve hundred to twelve fifty."),
+        ("39 George III. c. 745", "thirty-nine George the third c. seven hundred and forty-five"),
         ("The following 23rd April", "The following twenty-third of April"),
         ("The mass is 3.1415 units", "The mass is three point one four one five units"),
         ("He said that 4 July was late", "He said that the fourth of July was late"),
@@ -188,6 +191,8 @@ LEFT = {
         *[
             "Main St. The",
             "They sold 1984 tickets",
+            "They won by 1850 votes",
+            "After 1850 workers left",
             "a crowd of 1831 prisoners",
             "the C2766 rifle",
             "V510210",
