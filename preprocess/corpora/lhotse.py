@@ -1,13 +1,13 @@
-"""A manifest of lhotse's cuts.
+"""Manifests of lhotse: of cuts, or of supervisions and their recordings, as `lhotse prepare` writes them.
 
 root/
     cuts.jsonl.gz           of CutSet.to_file; `file` names another, such as train/cuts.jsonl
     <source>                of the recording: relative to root, or absolute and below root
 
-Of manifests of recordings and supervisions, `lhotse cut simple -r RECORDINGS -s SUPERVISIONS cuts.jsonl.gz` makes one.
+With `recordings: NAME_recordings.jsonl.gz`, `file` is a manifest of supervisions.
 An utterance is what one supervision says: all of its recording, or the part that the supervision covers. Its id is that
-of the cut, or of the supervision where the cut has several. Rejected are cuts that mix several recordings, take one of
-several channels, or transform the sound, and supervisions that the cut holds only a part of;
+of the supervision, or of the cut where the cut has no other supervision. Rejected are cuts that mix several recordings,
+take one of several channels, or transform the sound, and supervisions that the cut holds only a part of;
 `CutSet.save_audios` makes recordings of such cuts.
 Language: configured, else the supervision's. Speaker: configured, else the supervision's, else the source's name.
 `custom_columns` are keys of the supervision's `custom`, else its `gender`, else keys of the `custom` of its cut.
@@ -15,14 +15,14 @@ Language: configured, else the supervision's. Speaker: configured, else the supe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import pydantic
 
 from preprocess.corpora.custom_columns import CustomColumnsConfig
 from preprocess.corpora.json_rows import parsed, read_rows
-from preprocess.corpora.source import audio_path, below, find_file, make_utterance, row_language
+from preprocess.corpora.source import audio_path, below, find_file, make_utterance, row_language, shown
 from preprocess.parts import part_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
@@ -37,6 +37,7 @@ class _Source(pydantic.BaseModel):
 
 
 class _Recording(pydantic.BaseModel):
+    id: str = ""
     sources: list[_Source]
     duration: pydantic.FiniteFloat
     transforms: list[Any] | None = None
@@ -44,6 +45,7 @@ class _Recording(pydantic.BaseModel):
 
 class _Supervision(pydantic.BaseModel):
     id: str = ""
+    recording_id: str = ""
     start: pydantic.FiniteFloat
     duration: pydantic.FiniteFloat
     text: str
@@ -64,25 +66,29 @@ class _Cut(pydantic.BaseModel):
 
 
 class Lhotse(CustomColumnsConfig):
-    """Reads a manifest of cuts, an utterance for each supervision."""
+    """Reads a manifest of cuts, or manifests of supervisions and recordings: an utterance for each supervision."""
 
     reader: Literal["lhotse"]
-    file: str = "cuts.jsonl.gz"  # the manifest, relative to root
+    file: str = "cuts.jsonl.gz"  # the manifest of cuts or supervisions, relative to root
+    recordings: str | None = None  # the manifest of recordings, where `file` is one of supervisions
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        path = find_file([self.root / self.file], name=name, reader=self.reader)
-        yield from read_rows(
-            path,
-            root=self.root,
-            name=name,
-            language=self.language or "",
-            parse=lambda row: self._utterances(row, name=name),
+        if self.recordings is None:
+            yield from self._read(self.file, parse=lambda row: self._utterances(_cut(row), name=name), name=name)
+            return
+        recordings: dict[str, str] = {}  # id -> JSON, which takes less memory than what it is parsed into
+        yield from self._read(self.recordings, parse=lambda row: _add_recording(row, recordings), name=name)
+        yield from self._read(
+            self.file, parse=lambda row: self._utterances(_cut_of(row, recordings), name=name), name=name
         )
 
-    def _utterances(self, values: Mapping[str, Any], *, name: str) -> Iterator[Utterance | Rejected]:
-        if values.get("type") != "MonoCut":
-            raise Rejected(Reason.BAD_METADATA_ROW, f"a cut of the type {str(values.get('type'))[:40]!r}, not MonoCut")
-        cut = parsed(_Cut, values)
+    def _read(
+        self, file: str, *, parse: Callable[[Mapping[str, Any]], Iterable[Utterance | Rejected]], name: str
+    ) -> Iterator[Utterance | Rejection]:
+        path = find_file([self.root / file], name=name, reader=self.reader)
+        yield from read_rows(path, root=self.root, name=name, language=self.language or "", parse=parse)
+
+    def _utterances(self, cut: _Cut, *, name: str) -> Iterator[Utterance | Rejected]:
         source = _checked_source(cut)
         path = audio_path(self.root, below(self.root, folder=self.root, path=source))
         for spoken in cut.supervisions:
@@ -101,6 +107,38 @@ class Lhotse(CustomColumnsConfig):
             speaker=self.speaker or (name if spoken.speaker is None else str(spoken.speaker)),
             custom=self.custom_json(_custom_values(cut, spoken)),
         )
+
+
+def _cut(values: Mapping[str, Any]) -> _Cut:
+    """The cut in a row."""
+    if values.get("type") != "MonoCut":
+        raise Rejected(Reason.BAD_METADATA_ROW, f"a cut of the type {str(values.get('type'))[:40]!r}, not MonoCut")
+    return parsed(_Cut, values)
+
+
+def _add_recording(values: Mapping[str, Any], recordings: dict[str, str]) -> Iterable[Rejected]:
+    """Add the recording in a row; raises Rejected if an earlier row has its id."""
+    recording = parsed(_Recording, values)
+    if recording.id in recordings:
+        raise Rejected(Reason.DUPLICATE_ID, f"an earlier recording has the id {shown(recording.id)}")
+    recordings[recording.id] = recording.model_dump_json(exclude_none=True)
+    return ()
+
+
+def _cut_of(values: Mapping[str, Any], recordings: Mapping[str, str]) -> _Cut:
+    """A cut of all of the recording of which the supervision in a row tells."""
+    spoken = parsed(_Supervision, values)
+    if spoken.recording_id not in recordings:
+        raise Rejected(Reason.MISSING_AUDIO, f"no recording has the id {shown(spoken.recording_id)}")
+    recording = _Recording.model_validate_json(recordings[spoken.recording_id])
+    return _Cut(
+        type="MonoCut",
+        id=spoken.id,
+        start=0.0,
+        duration=recording.duration,
+        recording=recording,
+        supervisions=[spoken],
+    )
 
 
 def _custom_values(cut: _Cut, spoken: _Supervision) -> dict[str, Any]:

@@ -205,6 +205,29 @@ def test_a_supervision_that_covers_a_part_of_its_recording_is_cut_out(write: Any
     ]
 
 
+def test_supervisions_are_read_beside_their_recordings_as_from_cuts(write: Any, utterances: Any, read: Any) -> None:
+    long = cut(2, duration=60.0, recording__duration=60.0)
+    (said,) = long["supervisions"]
+    long["supervisions"] = [{**said, "id": f"u-{start}", "start": start} for start in (1.0, 4.5)]
+    made = [cut(0, id="s-0"), cut(1, id="s-1"), long]
+    spoken = [one for each in made for one in each["supervisions"]]
+    files = {
+        "cuts.jsonl.gz": gzip.compress(lines(*made).encode()),
+        "lj_recordings_all.jsonl.gz": gzip.compress(lines(*(one["recording"] for one in made)).encode()),
+        "lj_supervisions_all.jsonl.gz": gzip.compress(lines(*spoken[::-1]).encode()),
+    }
+    options = {"file": "lj_supervisions_all.jsonl.gz", "recordings": "lj_recordings_all.jsonl.gz"}
+    root = write(files)
+    found = utterances(root, reader="lhotse", **options)
+    assert found[::-1] == utterances(root, reader="lhotse")
+    twice = lines(made[0]["recording"], made[0]["recording"])
+    bad = read(
+        write({"r.jsonl": twice, "s.jsonl": lines(*spoken[:2])}), reader="lhotse", file="s.jsonl", recordings="r.jsonl"
+    )
+    assert [one.id for one in bad] == ["x/r.jsonl:2", "x/s-0", "x/s.jsonl:2"]
+    assert [one.reason for one in bad[::2]] == [Reason.DUPLICATE_ID, Reason.MISSING_AUDIO]
+
+
 def test_times_of_cuts_may_be_rounded_and_a_long_supervision_leaves_room_for_others(
     write: Any, utterances: Any
 ) -> None:
