@@ -6,6 +6,7 @@ other on it, opens no other file, and decodes no picture.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 from collections.abc import Iterator
@@ -26,7 +27,14 @@ DEMUXERS = {
     "amr": (0, b"#!AMR"),
     "mov": (4, b"ftyp"),  # mp4, m4a, 3gp; last, since another start may be before these bytes
 }
-_CALLED = {"mov": "m4a or mp4", "matroska": "webm or mka", "asf": "wma", "amr": "amr", "aac": "aac"}
+_CALLED = {
+    "mov": "m4a or mp4",
+    "matroska": "webm or mka",
+    "asf": "wma",
+    "amr": "amr",
+    "aac": "aac",
+    "mp3": "a long mp3",
+}
 CODECS = (
     *("aac", "alac", "mp2", "mp2float", "mp3", "mp3float", "opus", "libopus", "vorbis", "flac", "ac3", "eac3"),
     *("wmav1", "wmav2", "wmapro", "wmalossless", "wmavoice", "amrnb", "libopencore_amrnb", "amrwb"),
@@ -64,25 +72,16 @@ def decode_container(
     Raises:
         Rejected: PyAV is not installed, or the file is damaged, cut off or too long, or holds no sound or several.
     """
-    try:
-        import av
-    except ImportError:
-        message = f"{_CALLED[demuxer]}: libsndfile does not read it; FFmpeg does: pip install 'myxtts[formats]'"
-        raise Rejected(Reason.UNREADABLE_AUDIO, message) from None
     check_container(data, demuxer=demuxer)
-    options = demuxer_options(demuxer)
-    try:
-        with av.open(io.BytesIO(data), "r", format=demuxer, options=options, metadata_errors="replace") as container:
-            stream = only_stream(container)
-            parts, rate_hz = _read(
-                decoded_frames(container, stream),
-                max_duration_s=max_duration_s,
-                max_bytes=max_bytes,
-                max_channels=max_channels,
-            )
-            stated_s = float(stream.duration * stream.time_base) if demuxer == "mov" and stream.duration else math.inf
-    except (av.FFmpegError, EOFError, ValueError) as error:
-        raise ffmpeg_rejection(error) from error
+    with opened_container(io.BytesIO(data), demuxer=demuxer) as container:
+        stream = only_stream(container)
+        parts, rate_hz = _read(
+            decoded_frames(container, stream),
+            max_duration_s=max_duration_s,
+            max_bytes=max_bytes,
+            max_channels=max_channels,
+        )
+        stated_s = float(stream.duration * stream.time_base) if demuxer == "mov" and stream.duration else math.inf
     samples = np.concatenate(parts) if parts else np.zeros((0, 1), np.float32)
     samples = _without_padding(samples, stated_s=stated_s, rate_hz=rate_hz)
     if len(samples) > max_duration_s * rate_hz + 1:
@@ -90,7 +89,32 @@ def decode_container(
     return samples, rate_hz
 
 
-def ffmpeg_rejection(error: Exception) -> Rejected:
+@contextlib.contextmanager
+def opened_container(file: io.IOBase, *, demuxer: str) -> Iterator[av.container.InputContainer]:
+    """A file that FFmpeg has opened; raises Rejected where PyAV is not installed, and for FFmpeg's errors."""
+    with ffmpeg_errors(demuxer=demuxer):
+        import av
+
+        options = _demuxer_options(demuxer)
+        with av.open(file, "r", format=demuxer, options=options, metadata_errors="replace") as container:
+            yield container
+
+
+@contextlib.contextmanager
+def ffmpeg_errors(*, demuxer: str) -> Iterator[None]:
+    """Raise Rejected for an error of FFmpeg, or where PyAV is not installed."""
+    try:
+        import av
+    except ImportError:
+        message = f"{_CALLED[demuxer]}: it is read by FFmpeg: pip install 'myxtts[formats]', or make a FLAC of it"
+        raise Rejected(Reason.UNREADABLE_AUDIO, message) from None
+    try:
+        yield
+    except (av.FFmpegError, EOFError, ValueError) as error:
+        raise _rejection(error) from error
+
+
+def _rejection(error: Exception) -> Rejected:
     """The rejection for an error of FFmpeg."""
     if isinstance(error, MemoryError):  # so it also calls more streams than it may open
         message = f"more than {MAX_STREAMS} streams, or sizes that no memory holds; expected one stream of sound"
@@ -99,7 +123,7 @@ def ffmpeg_rejection(error: Exception) -> Rejected:
     return Rejected(Reason.UNREADABLE_AUDIO, message)
 
 
-def demuxer_options(demuxer: str) -> dict[str, str]:
+def _demuxer_options(demuxer: str) -> dict[str, str]:
     """Options of FFmpeg that leave it one demuxer, the decoders of `CODECS`, and no other file."""
     return {
         "format_whitelist": demuxer if demuxer != "mov" else "mov,mp4,m4a,3gp,3g2,mj2",

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from preprocess.containers import (
-    decoded_frames,
-    demuxer_options,
-    ffmpeg_rejection,
-    frame_samples,
-    only_stream,
-    stated_samples,
-)
+from preprocess.containers import decoded_frames, frame_samples, only_stream, opened_container, stated_samples
 from preprocess.utterance import Reason, Rejected
 
 if TYPE_CHECKING:
@@ -30,7 +23,6 @@ if TYPE_CHECKING:
 LEAD_S = 1.0
 MAX_LEAD_S = 60.0  # where FFmpeg begins earlier than asked
 BEHIND_END = "no sample of the recording: the part begins behind its end"
-WITHOUT_PYAV = "its parts are read by FFmpeg: pip install 'myxtts[formats]', or make a FLAC of the recording"
 
 
 def read_mp4_part(file: io.IOBase, *, start_s: float, end_s: float | None, max_values: int) -> tuple[np.ndarray, int]:
@@ -47,23 +39,14 @@ def read_mp4_part(file: io.IOBase, *, start_s: float, end_s: float | None, max_v
     Raises:
         Rejected: PyAV is not installed, the file is damaged, or the part is too long or behind its end.
     """
-    try:
-        import av
-    except ImportError:
-        raise Rejected(Reason.UNREADABLE_AUDIO, WITHOUT_PYAV) from None
-    options = demuxer_options("mov")
-    try:
-        with av.open(file, "r", format="mov", options=options, metadata_errors="replace") as container:
-            stream = only_stream(container)
-            rate_hz: int = stream.rate
-            start, stop = round(start_s * rate_hz), None if end_s is None else round(end_s * rate_hz)
-            if stop is None and stream.duration:
-                stop = stated_samples(float(stream.duration * stream.time_base), rate_hz=rate_hz)
-            check_not_empty(start, stop=stop)
-            samples = _decode(container, start=start, stop=stop, max_values=max_values)
-    except (av.FFmpegError, EOFError, ValueError) as error:
-        raise ffmpeg_rejection(error) from error
-    return samples, rate_hz
+    with opened_container(file, demuxer="mov") as container:
+        stream = only_stream(container)
+        rate_hz: int = stream.rate
+        start, stop = round(start_s * rate_hz), None if end_s is None else round(end_s * rate_hz)
+        if stop is None and stream.duration:
+            stop = stated_samples(float(stream.duration * stream.time_base), rate_hz=rate_hz)
+        check_not_empty(start, stop=stop)
+        return _decode(container, start=start, stop=stop, max_values=max_values), rate_hz
 
 
 def check_not_empty(start: int, *, stop: int | None, samples: int | None = None) -> None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from preprocess.containers import demuxer_options, ffmpeg_rejection, only_stream
-from preprocess.ffmpeg_parts import LEAD_S, WITHOUT_PYAV, check_not_empty, join_frames
+from preprocess.containers import ffmpeg_errors, only_stream, opened_container
+from preprocess.ffmpeg_parts import LEAD_S, check_not_empty, join_frames
 from preprocess.utterance import Reason, Rejected
 from preprocess.watched_file import WatchedFile
 
@@ -56,11 +56,7 @@ def read_mp3_part(file: WatchedFile, *, start_s: float, end_s: float | None, max
     Raises:
         Rejected: PyAV is not installed, the file is damaged, or the part is too long or behind its end.
     """
-    try:
-        import av
-    except ImportError:
-        raise Rejected(Reason.UNREADABLE_AUDIO, WITHOUT_PYAV) from None
-    try:
+    with ffmpeg_errors(demuxer="mp3"):
         places = _places(file)
         start = round(start_s * places.rate_hz)
         stop = places.samples if end_s is None else min(round(end_s * places.rate_hz), places.samples)
@@ -74,8 +70,6 @@ def read_mp3_part(file: WatchedFile, *, start_s: float, end_s: float | None, max
             stop=stop,
             max_values=max_values,
         )
-    except (av.FFmpegError, EOFError, ValueError) as error:
-        raise ffmpeg_rejection(error) from error
     return samples, places.rate_hz
 
 
@@ -95,11 +89,8 @@ def _places(file: WatchedFile) -> FramePlaces:
 
 def _find_places(file: WatchedFile) -> FramePlaces:
     """Let FFmpeg read the headers of all frames."""
-    import av
-
     file.seek(0)
-    options = demuxer_options("mp3")
-    with av.open(file, "r", format="mp3", options=options, metadata_errors="replace") as container:
+    with opened_container(file, demuxer="mp3") as container:
         stream = only_stream(container)
         container.seek(_BEHIND_ALL, stream=stream, backward=True)  # FFmpeg notes the frames that it passes
         samples = _end(container, stream)

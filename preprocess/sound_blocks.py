@@ -21,14 +21,7 @@ from preprocess.audio_parts import (
     translate_errors,
     without_parts,
 )
-from preprocess.containers import (
-    decoded_frames,
-    demuxer_options,
-    ffmpeg_rejection,
-    find_demuxer,
-    frame_samples,
-    only_stream,
-)
+from preprocess.containers import decoded_frames, find_demuxer, frame_samples, only_stream, opened_container
 from preprocess.utterance import Reason, Rejected
 from preprocess.watched_file import WatchedFile
 
@@ -106,17 +99,8 @@ def _by_libsndfile(file: WatchedFile) -> Iterator[Block]:
 
 
 def _by_ffmpeg(file: io.IOBase, *, demuxer: str) -> Iterator[Block]:
-    try:
-        import av
-    except ImportError:
-        message = f"{'mp3' if demuxer == 'mp3' else 'm4a or mp4'}: FFmpeg reads it: pip install 'myxtts[formats]'"
-        raise Rejected(Reason.UNREADABLE_AUDIO, message) from None
-    options = demuxer_options(demuxer)
-    try:
-        with av.open(file, "r", format=demuxer, options=options, metadata_errors="replace") as container:
-            yield from _frames(container)
-    except (av.FFmpegError, EOFError, ValueError) as error:
-        raise ffmpeg_rejection(error) from error
+    with opened_container(file, demuxer=demuxer) as container:
+        yield from _frames(container)
 
 
 def _frames(container: av.container.InputContainer) -> Iterator[Block]:

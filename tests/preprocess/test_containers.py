@@ -268,7 +268,7 @@ def test_without_pyav_the_message_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "av", None)
     error = rejected(data)
     assert error.reason == Reason.UNREADABLE_AUDIO
-    assert error.message == "m4a or mp4: libsndfile does not read it; FFmpeg does: pip install 'myxtts[formats]'"
+    assert error.message == "m4a or mp4: it is read by FFmpeg: pip install 'myxtts[formats]', or make a FLAC of it"
 
 
 @given(st.sampled_from(sorted(DEMUXERS)), st.binary(max_size=400))
