@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, Protocol
@@ -51,26 +52,16 @@ class Measure(NamedTuple):
     without: str  # what those without a score have in common
 
 
-def score_quality(
+def score_recordings(
     new: Callable[[], Iterator[Utterance]],
     *,
     listed: Callable[[], Iterator[Utterance]],
     max_duration_s: float,
     workers: int | None,
+    network: str,
 ) -> Generator[Scored]:
-    """Predict listeners' ratings of each recording, in several processes."""
-    return score(new(), network="dnsmos", max_duration_s=max_duration_s, workers=workers)
-
-
-def score_activity(
-    new: Callable[[], Iterator[Utterance]],
-    *,
-    listed: Callable[[], Iterator[Utterance]],
-    max_duration_s: float,
-    workers: int | None,
-) -> Generator[Scored]:
-    """Find the share of speech in each recording, in several processes."""
-    return score(new(), network="speech", max_duration_s=max_duration_s, workers=workers)
+    """Let a network hear each recording, in several processes."""
+    return score(new(), network=network, max_duration_s=max_duration_s, workers=workers)
 
 
 def score_texts(
@@ -100,7 +91,7 @@ DNSMOS = Measure(
     columns=("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808"),
     words=(),
     check=check_dnsmos,
-    score=score_quality,
+    score=functools.partial(score_recordings, network="dnsmos"),
     bound=_floor_of_low_percent,
     looks_at="recording",
     without="whose cells are empty",
@@ -127,7 +118,7 @@ SPEECH = Measure(
     columns=("speech_fraction", "longest_pause_s"),
     words=(),
     check=check_speech_activity,
-    score=score_activity,
+    score=functools.partial(score_recordings, network="speech"),
     bound=_floor_of_low_percent,
     looks_at="recording",
     without="whose cells are empty",
