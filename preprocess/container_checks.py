@@ -38,22 +38,24 @@ def check_container(data: bytes, *, demuxer: str) -> None:
     if demuxer == "mov":
         check_mp4(data)
     else:
-        _check_parts(_PARTS[demuxer](data), size_bytes=len(data))
+        _checked_parts(_PARTS[demuxer](data), size_bytes=len(data))
 
 
 def check_mp4(data: Slices) -> None:
     """Raise Rejected for an mp4 whose last box is cut off, or which has too many boxes or samples."""
-    _check_parts(_boxes(data), size_bytes=len(data))
-    _refuse_huge_sample_tables(data)
+    boxes = _checked_parts(_boxes(data), size_bytes=len(data))
+    _refuse_huge_sample_tables(data, boxes=[box for box in boxes if box[0] != b"mdat"])
 
 
-def _check_parts(parts: Iterator[Part], *, size_bytes: int) -> None:
-    ends = [end for _, _, end in itertools.islice(parts, MAX_PARTS + 1)]
-    if len(ends) > MAX_PARTS:
+def _checked_parts(parts: Iterator[Part], *, size_bytes: int) -> list[Part]:
+    """All parts; raises Rejected if they are too many, or the last one is cut off."""
+    found = [*itertools.islice(parts, MAX_PARTS + 1)]
+    if len(found) > MAX_PARTS:
         raise Rejected(Reason.UNDECODED_LENGTH, f"more than {MAX_PARTS} parts")
-    end = ends[-1] if ends else 0
+    end = found[-1][2] if found else 0
     if end > size_bytes:
         raise Rejected(Reason.TRUNCATED_AUDIO, f"{size_bytes} bytes, its last part ends at {end}")
+    return found
 
 
 def audio_start(data: bytes) -> int:
@@ -136,19 +138,24 @@ def _adts_frames(data: bytes) -> Iterator[Part]:
 _PARTS = {"matroska": _elements, "asf": _objects, "amr": _amr_frames, "aac": _adts_frames}
 
 
-def _refuse_huge_sample_tables(data: Slices) -> None:
-    """Raise Rejected for an mp4 that states more samples than a recording of speech can have."""
-    if any(b"cmov" in head for head in _heads(data)):
-        raise Rejected(Reason.UNREADABLE_AUDIO, "a compressed index")
-    points_anywhere = any(b"sidx" in head or b"tfra" in head for head in _heads(data))  # at parts of the index
-    count = 0
-    for match in itertools.chain.from_iterable(map(_COUNTED.finditer, [data[:]] if points_anywhere else _heads(data))):
+def _refuse_huge_sample_tables(data: Slices, *, boxes: list[Part]) -> None:
+    """Raise Rejected for an mp4 that states more samples than a recording of speech can have.
+
+    Args:
+        boxes: those that hold no sound.
+    """
+    points_anywhere, count = False, 0
+    for head in _heads(data, boxes=boxes):
+        if b"cmov" in head:
+            raise Rejected(Reason.UNREADABLE_AUDIO, "a compressed index")
+        points_anywhere |= b"sidx" in head or b"tfra" in head  # at parts of the index, which may lie anywhere
+    heads = [data[:]] if points_anywhere else _heads(data, boxes=boxes)
+    for match in itertools.chain.from_iterable(map(_COUNTED.finditer, heads)):
         start = match.end() + (4 if match[0] == b"trun" else 8)
         count += int.from_bytes(match.string[start : start + 4], "big")
         if count > MAX_INDEXED:
             raise Rejected(Reason.UNDECODED_LENGTH, f"an index of more than {MAX_INDEXED} samples")
 
 
-def _heads(data: Slices) -> Iterator[bytes]:
-    """The boxes that hold no sound, one at a time."""
-    return (name + data[start:end] for name, start, end in _boxes(data) if name != b"mdat")
+def _heads(data: Slices, *, boxes: list[Part]) -> Iterator[bytes]:
+    return (name + data[start:end] for name, start, end in boxes)
