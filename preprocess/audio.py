@@ -10,7 +10,7 @@ import soundfile
 import soxr
 
 from preprocess.containers import decode_container, find_demuxer
-from preprocess.mp3_frames import count_mp3_samples
+from preprocess.mp3_frames import count_mp3_samples, holds_another_mp3
 from preprocess.stated_length import CHECKED_FORMATS, check_stated_length
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
@@ -119,6 +119,8 @@ def check_size(samples: int, *, channels: int) -> None:
 def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> None:
     """Raise Rejected if a file holds more samples than were decoded."""
     is_mpeg = file.format in ("MP3", "MPEG")
+    if is_mpeg and holds_another_mp3(data):
+        raise Rejected(Reason.UNREADABLE_AUDIO, "several mp3s one after the other, of which the first would be heard")
     counted = count_mp3_samples(data) if is_mpeg else None
     slack = MPEG_SLACK_SAMPLES if is_mpeg else 0
     if counted is None and samples < file.frames - slack:

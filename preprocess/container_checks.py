@@ -154,7 +154,7 @@ def _refuse_huge_sample_tables(data: Slices, *, boxes: list[Part]) -> None:
         start = match.end() + (4 if match[0] == b"trun" else 8)
         count += int.from_bytes(match.string[start : start + 4], "big")
         if count > MAX_INDEXED:
-            raise Rejected(Reason.UNDECODED_LENGTH, f"an index of more than {MAX_INDEXED} samples")
+            raise Rejected(Reason.UNDECODED_LENGTH, f"an index of more than {MAX_INDEXED} samples; make a FLAC of it")
 
 
 def _heads(data: Slices, *, boxes: list[Part]) -> Iterator[bytes]:

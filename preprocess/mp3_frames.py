@@ -7,6 +7,7 @@ header as the first frame, which holds no sound but one of the words `Xing`, `In
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -21,7 +22,9 @@ _KBITS_PER_S = {  # of MPEG-1; those of MPEG-2 and 2.5 are the low ones, whateve
 _MPEG_1 = 3
 _RATES_HZ = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
 _OWN_HEADERS = (b"Xing", b"Info", b"VBRI")
+_STATES_FRAMES, _STATES_BYTES = 1, 2  # flags of `Xing` and `Info`
 _HEADER_BYTES, _ID3_BYTES = 4, 10
+_FEW_FRAMES = 20  # half a second
 
 
 class Mp3Frame(NamedTuple):
@@ -44,6 +47,21 @@ def count_mp3_samples(data: bytes) -> int | None:
     if first is None or any(name in data[first.offset : first.offset + first.size_bytes] for name in _OWN_HEADERS):
         return None
     return first.samples + sum(frame.samples for frame in frames)
+
+
+def holds_another_mp3(data: bytes) -> bool:
+    """Whether half a second or more of sound follows behind the bytes that the header of an mp3 states."""
+    start = first_frame_offset(data)
+    first = _frame_at(data, start)
+    head = b"" if first is None else data[start : start + first.size_bytes]
+    place = max(head.find(name) for name in _OWN_HEADERS[:2])
+    flags = int.from_bytes(head[place + 4 : place + 8], "big")
+    if first is None or place < 0 or not flags & _STATES_BYTES:
+        return False
+    place += 12 if flags & _STATES_FRAMES else 8
+    end = start + int.from_bytes(head[place : place + 4], "big")
+    ends = (end, end + first.size_bytes)  # some encoders do not count their header
+    return any(len([*itertools.islice(_frames(data[one:]), _FEW_FRAMES)]) == _FEW_FRAMES for one in ends)
 
 
 def _frames(data: bytes) -> Iterator[Mp3Frame]:

@@ -19,7 +19,7 @@ from preprocess.verbalization.verbalize import count_numbers, protect_numbers, v
 from shared.languages import script
 
 # Part of the contract: a different preparation gives different tokens.
-PREPARATION = "nllb-moses-nfkc-reading-5"
+PREPARATION = "nllb-moses-nfkc-reading-6"
 
 ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
 

@@ -59,9 +59,7 @@ class FileSlices:
     def __getitem__(self, place: slice) -> bytes:
         start, stop, _ = place.indices(self._size)
         if stop - start > MAX_SLICE_BYTES:
-            message = (
-                f"over {MAX_SLICE_BYTES} bytes at once; state where the part ends, or make a FLAC of the recording"
-            )
+            message = f"over {MAX_SLICE_BYTES} bytes at once; state where parts end, and make a FLAC of the recording"
             raise Rejected(Reason.UNDECODED_LENGTH, message)
         self._file.seek(start)
         data = bytearray()

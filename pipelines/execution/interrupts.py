@@ -7,11 +7,13 @@ that waits for the worker's end, and would wait for work forever: such workers a
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import signal
 import threading
 import types
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 
@@ -20,6 +22,7 @@ GRACE_S = 3.0  # in which the runner disconnects workers that prepare utterances
 CHECK_EVERY_S = 0.5
 
 _INTERRUPTED = threading.Event()
+_level_before = logging.NOTSET  # up to which logging was disabled before the last interrupt
 
 
 def is_interrupted() -> bool:
@@ -35,27 +38,32 @@ def interrupts_recorded() -> Iterator[None]:
     interrupted block ends. After a SIGINT nothing is logged until the next block begins, for workers end late.
     """
     if _INTERRUPTED.is_set():
-        logging.disable(logging.NOTSET)
+        logging.disable(_level_before)
     _INTERRUPTED.clear()
     is_over = threading.Event()
-    handler = None
-    if threading.current_thread() is threading.main_thread():
-        handler = signal.signal(signal.SIGINT, _handle)
+    handler = signal.getsignal(signal.SIGINT)
+    is_handled = threading.current_thread() is threading.main_thread() and handler not in (None, signal.SIG_IGN)
+    if is_handled:
+        signal.signal(signal.SIGINT, functools.partial(_handle, handler=handler))
     threading.Thread(target=_kill_stray_workers, args=[is_over], daemon=True).start()
     try:
         yield
     finally:
         is_over.set()
-        if handler is not None:  # it is one of Python
+        if is_handled:
             signal.signal(signal.SIGINT, handler)
         if _INTERRUPTED.is_set():  # a second Ctrl-C may have ended the wait for them
             _kill_workers()
 
 
-def _handle(number: int, frame: types.FrameType | None) -> None:
+def _handle(number: int, frame: types.FrameType | None, *, handler: Any) -> None:
+    """Note a SIGINT, and call the handler of before."""
+    global _level_before
+    if not _INTERRUPTED.is_set():
+        _level_before = logging.root.manager.disable
     _INTERRUPTED.set()
     logging.disable(logging.CRITICAL)  # Beam logs a traceback for each worker whose start or work is cut short
-    signal.default_int_handler(number, frame)
+    (handler if callable(handler) else signal.default_int_handler)(number, frame)
 
 
 def _kill_stray_workers(is_over: threading.Event) -> None:

@@ -15,6 +15,7 @@ Language: configured, else the supervision's. Speaker: configured, else the supe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -121,7 +122,8 @@ def _add_recording(values: Mapping[str, Any], recordings: dict[str, str]) -> Ite
     recording = parsed(_Recording, values)
     if recording.id in recordings:
         raise Rejected(Reason.DUPLICATE_ID, f"an earlier recording has the id {shown(recording.id)}")
-    recordings[recording.id] = recording.model_dump_json(exclude_none=True)
+    kept = {"sources": [source.model_dump() for source in recording.sources], "duration": recording.duration}
+    recordings[recording.id] = json.dumps(kept | {"transforms": [True] if recording.transforms else None})
     return ()
 
 
@@ -130,7 +132,7 @@ def _cut_of(values: Mapping[str, Any], recordings: Mapping[str, str]) -> _Cut:
     spoken = parsed(_Supervision, values)
     if spoken.recording_id not in recordings:
         raise Rejected(Reason.MISSING_AUDIO, f"no recording has the id {shown(spoken.recording_id)}")
-    recording = _Recording.model_validate_json(recordings[spoken.recording_id])
+    recording = parsed(_Recording, json.loads(recordings[spoken.recording_id]))
     return _Cut(
         type="MonoCut",
         id=spoken.id,

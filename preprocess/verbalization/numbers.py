@@ -11,6 +11,7 @@ import functools
 import regex
 
 from preprocess.verbalization.conventions import CONVENTIONS, has_number_words
+from preprocess.verbalization.conventions.codes import BETWEEN, CODED, MIN_DIGITS
 from preprocess.verbalization.conventions.convention import Substitutions
 from preprocess.verbalization.number_parser import (
     Number,
@@ -81,22 +82,30 @@ class _Verbalizer:
         self.units = {protected_unit(written): noun for written, noun in self.convention.units.items()}
         unsure = [_NOT_ALONE_BEFORE, *filter(None, [self.convention.unsure_before])]
         self.unsure_before = regex.compile(rf"(?:{'|'.join(unsure)})$")
+        coded = CODED.get(language)
+        self.coded = regex.compile(rf"\b(?i:{coded}){BETWEEN}$") if coded else None
         self.separator = "" if script(language) in _SUFFIXING_SCRIPTS else " "
 
     def replacement(self, match: regex.Match[str], *, readings: list[Reading]) -> str:
         """The words of a matched number, separated from letters next to it; or the match itself if it is uncertain."""
         text, start, end = match.string, match.start(), match.end()
         number = parse_number(match["number"], shape=self.shape)
-        if number is None or self.unsure_before.search(text[max(0, start - MAX_BEFORE) : start]):
+        before = text[max(0, start - MAX_BEFORE) : start]
+        if number is None or self.unsure_before.search(before) or self._is_code(number, before=before):
             return match[0]
         words = self._signed(number, match)
         unsure = self.convention.unsure_words
         if words is None or (unsure and regex.search(unsure, words)):
             return match[0]
         readings.append(Reading(match[0], words, self._kind(number, match)))
-        before = self.separator if _is_letter(text[max(0, start - 1) : start]) else ""
-        behind = self.separator if _is_letter(text[end : end + 1]) else ""
-        return f"{before}{words}{behind}"
+        left = self.separator if _is_letter(before[-1:]) else ""
+        right = self.separator if _is_letter(text[end : end + 1]) else ""
+        return f"{left}{words}{right}"
+
+    def _is_code(self, number: Number, *, before: str) -> bool:
+        """Whether a number names a thing instead of counting."""
+        is_long = number.plain and len(number.whole) >= MIN_DIGITS
+        return is_long and self.coded is not None and self.coded.search(before) is not None
 
     def _signed(self, number: Number, match: regex.Match[str]) -> str | None:
         words = self._by_sign(number, match) if number.is_quantity else self._code(number, match)

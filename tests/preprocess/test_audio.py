@@ -360,6 +360,16 @@ def test_an_mp3_without_a_stated_length_that_ends_in_the_header_of_a_frame_is_cu
     assert count_mp3_samples(headless + b"TAG"[:rest_bytes]) == count_mp3_samples(headless)
 
 
+@pytest.mark.parametrize("mode", ["CONSTANT", "VARIABLE"])
+def test_mp3s_that_were_put_one_behind_the_other_are_not_heard_in_part(mode: str) -> None:
+    """Each states its own length; libsndfile decodes the first one."""
+    one = mp3(np.random.default_rng(6).normal(0, 0.1, 44_100), rate_hz=22_050, mode=mode)
+    tag = b"ID3\x04\x00\x00" + bytes([0, 0, 0, 9]) + bytes(9)
+    for behind in (one, tag + one):
+        assert rejected(one + behind).message.startswith("several mp3s one after the other")
+    assert len(decode(one + b"TAG" + bytes(125)).samples) == 44_100
+
+
 def test_a_frame_of_another_layer_behind_an_mp3_is_no_sound_of_it() -> None:
     headless = without_own_header(mp3(np.random.default_rng(6).normal(0, 0.1, 22_050), rate_hz=22_050, mode="CONSTANT"))
     of_layer_ii = bytes([headless[0], headless[1] & ~6 | 4, *headless[2:4]]) + bytes(2000)

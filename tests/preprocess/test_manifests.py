@@ -228,6 +228,24 @@ def test_supervisions_are_read_beside_their_recordings_as_from_cuts(write: Any, 
     assert [one.reason for one in bad[::2]] == [Reason.DUPLICATE_ID, Reason.MISSING_AUDIO]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"transforms": json.loads("[" * 300 + "]" * 300)},
+        {"id": "r-0\ud800"},
+        {"sources": [{"type": "file", "channels": [0], "source": "\ud800.wav"}]},
+    ],
+    ids=["deep", "id", "source"],
+)
+def test_hostile_recordings_are_rejected_rows(changes: dict[str, Any], write: Any, read: Any) -> None:
+    hostile, good = cut(0)["recording"] | changes, cut(1)["recording"]
+    spoken = [one for number in (0, 1) for one in cut(number)["supervisions"]]
+    root = write({"r.jsonl": lines(hostile, good), "s.jsonl": lines(*spoken)})
+    found = read(root, reader="lhotse", file="s.jsonl", recordings="r.jsonl")
+    assert [one.id for one in found if isinstance(one, Utterance)] == ["x/s-1"]
+    assert len(found) == 2
+
+
 def test_times_of_cuts_may_be_rounded_and_a_long_supervision_leaves_room_for_others(
     write: Any, utterances: Any
 ) -> None:

@@ -48,12 +48,17 @@ _PORTION = (
 _NUMBERED = "(?i:aged?|ages|pages|chapters|verses|lines|sections|articles|grades|levels|questions|items|steps)"
 # "Sold 1984 tickets" counts, "By 1984 tickets were sold" dates: without a word of time before it, a number is left.
 _OF_TIME = rf"in|since|until|till|circa|year|early|late|mid|(?-i:By)|{_MONTH}"
-_NO_CHAPTER = r"(?<!\b[IVXL]{1,7}\.?,? )"  # "39 George III. c. 745" is a chapter
 _NO_PLURAL = "was|is|has|does|its|his|this|as|us|always|perhaps|sometimes|across|towards|thus|versus|besides|unless"
+# "39 George III. c. 745", "R.S.C. 1985, c. 46" are chapters, "a.c. 240 volts" is a current
+_CIRCA = r"(?<!(?:\b[IVXL]{1,7}\.?|\d|\b(?:Vict|Geo|Will|Edw|Eliz|Jac|Car|Hen)\.),? )(?<![\p{L}.])c\. ?"
+_NO_AMOUNT = rf"(?![-–]|s\b| ?[%°]| ?(?:{_MEASURES}|{_COUNTED}|hp|k?Hz|ha|rpm)\b| (?!(?:{_NO_PLURAL})\b)\p{{Ll}}+s\b)"
 _COUNT_OR_YEAR = (
     rf"(?<!\b(?i:{_OF_TIME}),? \d{{4}})"
     rf"(?<=(?<![\d$£€.,])(?:1[1-9]|20)(?!00)\d\d) (?!(?:{_NO_PLURAL})\b)\p{{Ll}}+(?<![sui])s\b"
 )
+# "1450 Maple Street", "221B Baker Street"
+_STREET = "Street|Avenue|Road|Lane|Drive|Boulevard|Place|Court|Square"
+_HOUSE = rf"(?<=(?<![\d.,])\d{{3,5}})[A-H]?(?: \p{{Lu}}\p{{L}}*\.?){{1,3}} (?:{_STREET})\b"
 # "A 5 km run", "the 100-m sprint": the unit is in the singular.
 _ATTRIBUTE = rf"(?:(?<=\b(?i:an?) )(?P<n>{_NUMBER}) ?|(?P<n>{_NUMBER})-)"
 _SUM = r"(?<=\b(?i:an?|the|its|their|his|our|another) )"
@@ -170,19 +175,12 @@ ENGLISH = Convention(
             "{d:ordinal} of",
         ),
         Rule("date", rf"{DAY}{_TH}(?= {_MONTH})", "the {d:ordinal} of"),
+        Rule("year", rf"{_CIRCA}(?P<a>10)(?P<b>[1-9]\d){_NO_AMOUNT}", "circa {a} {b}"),
+        Rule("year", rf"{_CIRCA}(?P<y>1[1-9]\d\d|1000|20\d\d){_NO_AMOUNT}", "circa {y:year}"),
+        Rule("year", rf"{_CIRCA}(?P<n>[1-9]\d\d)(?![,.]?\d){_NO_AMOUNT}", "circa {n}"),
         Rule(
             "year",
-            rf"{_NO_CHAPTER}c\. ?(?P<y>1\d{{3}}|20\d\d)(?![-–]|s\b| ?(?:{_MEASURES}|{_COUNTED})\b)",
-            "circa {y:year}",
-        ),
-        Rule(
-            "year",
-            rf"{_NO_CHAPTER}c\. ?(?P<n>[1-9]\d{{2}})(?![-–,.]?\d|s\b|[-–]| ?(?:{_MEASURES}|{_COUNTED})\b)",
-            "circa {n}",
-        ),
-        Rule(
-            "year",
-            rf"{_NO_CHAPTER}c\. ?(?P<a>1\d{{3}}|20\d\d)[-–](?P<b>1\d{{3}}|20\d\d)(?! ?\p{{Ll}}|[-–])",
+            rf"{_CIRCA}(?P<a>1[1-9]\d\d|20\d\d)[-–](?P<b>1[1-9]\d\d|20\d\d)(?! ?[\p{{L}}%°]|[-–])",
             "circa {a:year} to {b:year}",
         ),
         Rule("date", rf"(?<=\b{_MONTH} )(?P<a>{_DAY}){_TH}-(?P<b>{_DAY}){_TH}", "{a:ordinal} to {b:ordinal}"),
@@ -349,7 +347,7 @@ ENGLISH = Convention(
     # Abbreviations without a vowel, telephone numbers, numbers of things such as C2766.
     unsure=r" ?(?![ap]\.?m\b)(?:[b-df-hj-np-tv-xz]{1,4}|cu|[kMGT]?(?:bps|Pa|V|Ah|J))\b|(?<=\b0\d+)[ -]+\d"
     rf"|{_COUNT_OR_YEAR}|(?<=\b\p{{Lu}}{{1,3}}\d{{3,12}})"
-    rf"|-(?:\p{{Lu}}{{2}}|{_SHORT_MONTH})|\.\p{{L}}",
+    rf"|-(?:\p{{Lu}}{{2}}|{_SHORT_MONTH})|\.\p{{L}}|{_HOUSE}",
     unsure_before=r"\b(?:EUR|USD|GBP|CHF) |\d x |\b0\d+[ -]+(?:\d+[ -]+)*|\+\d+ (?:\d+ )*"
     rf"|\b{_SHORT_MONTH}-",
     titles={

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from pipelines.execution.interrupts import interrupts_recorded
+from pipelines.execution.interrupts import interrupts_recorded, is_interrupted
 
 
 def test_what_workers_log_after_an_interrupt_is_not_printed(caplog: pytest.LogCaptureFixture) -> None:
@@ -31,6 +31,26 @@ def test_what_a_program_has_set_for_interrupts_and_logging_is_left_as_it_was() -
         assert logging.root.manager.disable == logging.WARNING
         signal.raise_signal(signal.SIGINT)
         assert caught == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+        logging.disable(logging.NOTSET)
+
+
+def test_a_handler_of_the_program_is_called_and_its_level_of_logging_comes_back() -> None:
+    before, caught = signal.getsignal(signal.SIGINT), list[int]()
+    try:
+        signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+        logging.disable(logging.WARNING)
+        with interrupts_recorded():
+            signal.raise_signal(signal.SIGINT)
+            assert caught == [signal.SIGINT]
+            assert is_interrupted()
+        with interrupts_recorded():
+            assert logging.root.manager.disable == logging.WARNING
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a job of a script that was started with &
+        with interrupts_recorded():
+            signal.raise_signal(signal.SIGINT)
+            assert not is_interrupted()
     finally:
         signal.signal(signal.SIGINT, before)
         logging.disable(logging.NOTSET)
