@@ -158,5 +158,5 @@ JAPANESE = Convention(
         Rule("decimal", rf"{_NUMBER}\.(?P<f>\d+)(?= ?[\p{{Han}}\p{{Hiragana}}\p{{Katakana}}])", "{n}点{f:digits}"),
     ),
     unsure=rf" ?[\p{{Han}}\p{{Hiragana}}\p{{Katakana}}A-Za-z]|{_DASH}| ?\d|(?<=(?<![\d.,])(?:19|20)\d\d)",
-    unsure_before=rf"\d |{_UNSURE_BEFORE}|[ァ-ヺー] ?|(?:番号|コード) ?[はが:]? ?",
+    unsure_before=rf"\d |{_UNSURE_BEFORE}|[ァ-ヺー] ?|(?:番号|コード) ?[はがを:]? ?",
 )
