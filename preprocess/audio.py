@@ -120,7 +120,7 @@ def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> Non
     """Raise Rejected if a file holds more samples than were decoded."""
     is_mpeg = file.format in ("MP3", "MPEG")
     if is_mpeg and holds_another_mp3(data):
-        raise Rejected(Reason.UNREADABLE_AUDIO, "several mp3s one after the other, of which the first would be heard")
+        raise Rejected(Reason.UNREADABLE_AUDIO, "several mp3s one after the other: only the first would be heard")
     counted = count_mp3_samples(data) if is_mpeg else None
     slack = MPEG_SLACK_SAMPLES if is_mpeg else 0
     if counted is None and samples < file.frames - slack:

@@ -29,7 +29,7 @@ def read_mp4_part(file: io.IOBase, *, start_s: float, end_s: float | None, max_v
     """Decode a part of a recording, or as much of it as the recording holds.
 
     Args:
-        file: a recording that `check_container` has checked.
+        file: a recording that `check_mp4` has checked.
         end_s: None: the end of the recording.
         max_values: the most samples times channels that are decoded.
 

@@ -1,4 +1,6 @@
-"""The length of an mp3 or mp2 without a header of its own: libsndfile assumes the first bit rate for all frames.
+"""The frames of an mp3 or mp2: its length where no header states one, and sound behind the length that one states.
+
+Without a header, libsndfile assumes the first bit rate for all frames.
 
 A frame of layer III (mp3) or II (mp2) begins with 32 bits: 11 of sync, 2 of version, 2 of layer, 1, 4 of bit rate, 2 of
 sample rate, 1 of padding, … (ISO/IEC 11172-3 section 2.4.2.3, 13818-3 section 2.4.2.3). An encoder can write its own

@@ -1,4 +1,4 @@
-"""Open files of which libsndfile and FFmpeg read parts: the errors of their reads are kept, and slices are read."""
+"""Open files for libsndfile and FFmpeg: one keeps the error of a failed read, one reads slices as bytes have them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class WatchedFile(io.RawIOBase):
 
 
 class FileSlices:
-    """The bytes of a file, of which a slice is read when it is asked for."""
+    """Reads a slice of a file where bytes would give one: `FileSlices(file)[8:16]`."""
 
     def __init__(self, file: WatchedFile):
         self._file = file

@@ -128,7 +128,7 @@ def _add_recording(values: Mapping[str, Any], recordings: dict[str, str]) -> Ite
 
 
 def _cut_of(values: Mapping[str, Any], recordings: Mapping[str, str]) -> _Cut:
-    """A cut of all of the recording of which the supervision in a row tells."""
+    """The recording that the supervision in a row names, whole, as a cut with this supervision."""
     spoken = parsed(_Supervision, values)
     if spoken.recording_id not in recordings:
         raise Rejected(Reason.MISSING_AUDIO, f"no recording has the id {shown(spoken.recording_id)}")

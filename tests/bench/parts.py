@@ -60,8 +60,8 @@ def decode_once(path: Path) -> np.ndarray:
 
 
 def read_parts(path: Path) -> Iterator[tuple[float, bytes]]:
-    """Each part's start in seconds, and a wav of its samples; what is known of the recording is looked for anew."""
-    os.utime(path)
+    """Each part's start in seconds, and a wav of its samples."""
+    os.utime(path)  # so that the places of an mp3's frames are looked for again
     step_s = LENGTH_S / PARTS
     for start_s in (np.random.default_rng(0).permutation(PARTS) * step_s).tolist():
         yield start_s, read_audio_file(part_path(str(path), start_s=start_s, end_s=start_s + step_s - 0.1))
