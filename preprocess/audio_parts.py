@@ -23,6 +23,7 @@ from preprocess.containers import find_demuxer
 from preprocess.ffmpeg_parts import read_mp4_part
 from preprocess.mp3_frames import count_mp3_samples, first_frame_offset, starts_with_mp3_frame
 from preprocess.mp3_parts import read_mp3_part
+from preprocess.recording_cache import RecordingCache
 from preprocess.stated_length import check_stated_length
 from preprocess.utterance import Reason, Rejected
 from preprocess.watched_file import FileSlices, WatchedFile
@@ -127,8 +128,11 @@ def _check_mp3(data: bytes, *, samples: int) -> None:
 
 def check_mp4(file: WatchedFile) -> None:
     """Raise Rejected for an mp4 that is cut off or states too much, which FFmpeg would believe."""
-    container_checks.check_mp4(FileSlices(file))
+    CHECKED_MP4S.get(file)
     file.seek(0)
+
+
+CHECKED_MP4S = RecordingCache(lambda file: container_checks.check_mp4(FileSlices(file)))
 
 
 def _within_recording(

@@ -8,7 +8,6 @@ kept for the other parts of the recording. A part is decoded from a second befor
 from __future__ import annotations
 
 import bisect
-import os
 from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 
 from preprocess.containers import ffmpeg_errors, only_stream, opened_container
 from preprocess.ffmpeg_parts import LEAD_S, check_not_empty, join_frames
+from preprocess.recording_cache import RecordingCache
 from preprocess.utterance import Reason, Rejected
 from preprocess.watched_file import WatchedFile
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import av
 
 SPACING_S = 0.5  # between frames whose places are kept: 16 bytes each, 115 kB for an hour
-MAX_KEPT = 256  # recordings whose places are kept
 BLOCK_BYTES = 1 << 14
 _BEHIND_ALL = 1 << 60  # a time after which no frame is
 _END_PADDING = slice(4, 8)  # of FFmpeg's AV_PKT_DATA_SKIP_SAMPLES: samples to leave out at the end of a packet
@@ -38,9 +37,6 @@ class FramePlaces(NamedTuple):
     offsets_bytes: array[int]
     positions: array[int]  # the first one is negative, for a decoder needs samples before the first that is heard
     samples: int  # in the recording
-
-
-KEPT: dict[tuple[int, ...], FramePlaces] = {}
 
 
 def read_mp3_part(file: WatchedFile, *, start_s: float, end_s: float | None, max_values: int) -> tuple[np.ndarray, int]:
@@ -57,7 +53,7 @@ def read_mp3_part(file: WatchedFile, *, start_s: float, end_s: float | None, max
         Rejected: PyAV is not installed, the file is damaged, or the part is too long or behind its end.
     """
     with ffmpeg_errors(demuxer="mp3"):
-        places = _places(file)
+        places = PLACES.get(file)
         start = round(start_s * places.rate_hz)
         stop = places.samples if end_s is None else min(round(end_s * places.rate_hz), places.samples)
         check_not_empty(start, stop=stop, samples=places.samples)
@@ -73,23 +69,8 @@ def read_mp3_part(file: WatchedFile, *, start_s: float, end_s: float | None, max
     return samples, places.rate_hz
 
 
-def _places(file: WatchedFile) -> FramePlaces:
-    """The places of the frames of a file; those of a file that has not changed since are not looked for again."""
-    state = os.fstat(file.fileno())
-    key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    if (kept := KEPT.get(key)) is not None:
-        return kept
-    found = _find_places(file)
-    if file.error is None:  # else FFmpeg took the read that failed for the end
-        if len(KEPT) >= MAX_KEPT:
-            KEPT.pop(next(iter(KEPT)), None)
-        KEPT[key] = found
-    return found
-
-
 def _find_places(file: WatchedFile) -> FramePlaces:
     """Let FFmpeg read the headers of all frames."""
-    file.seek(0)
     with opened_container(file, demuxer="mp3") as container:
         stream = only_stream(container)
         container.seek(_BEHIND_ALL, stream=stream, backward=True)  # FFmpeg notes the frames that it passes
@@ -103,6 +84,9 @@ def _find_places(file: WatchedFile) -> FramePlaces:
         if not positions:
             raise Rejected(Reason.EMPTY_AUDIO, "no frame of mp3")
         return FramePlaces(stream.codec_context.name, stream.rate, offsets, positions, samples)
+
+
+PLACES = RecordingCache(_find_places)
 
 
 def _position(time: int, stream: Any) -> int:

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from preprocess import mp3_parts
 from preprocess.audio import decode_audio
 from preprocess.audio_file import recording_sha256
 from preprocess.audio_parts import read_part
-from preprocess.utterance import Rejected
+from preprocess.utterance import Reason, Rejected
 from tests.preprocess.test_audio_parts import RATE_HZ, FailingFile, mp3, part_of, random_parts, reason_of, speechlike
 from tests.preprocess.test_containers import encoded
 
@@ -115,33 +114,43 @@ def test_a_disk_that_fails_while_frames_are_looked_for_leaves_nothing_wrong_behi
     np.testing.assert_array_equal(found, decoded_by_ffmpeg(path)[17 * RATE_HZ : 19 * RATE_HZ])
 
 
-def test_few_recordings_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mp3_parts, "MAX_KEPT", 3)
-    monkeypatch.setattr(mp3_parts, "KEPT", {})
-    data = mp3(speechlike(), rate_hz=RATE_HZ, mode="CONSTANT", has_length=True)
-    for place in range(6):
-        path = tmp_path / f"{place}.mp3"
-        path.write_bytes(data)
-        part_of(path, start_s=1, end_s=2)
-    assert len(mp3_parts.KEPT) == 3
+class CountedFile(io.FileIO):
+    """A file that counts the bytes that are read of it."""
+
+    read_bytes = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        self.read_bytes += count or 0
+        return count
+
+
+def bytes_read_for(path: Path, *, start_s: float) -> int:
+    with CountedFile(path) as file:
+        read_part(file, start_s=start_s, end_s=start_s + 1)
+        return file.read_bytes
 
 
 def test_of_an_mp4_only_what_is_needed_is_read(tmp_path: Path) -> None:
-    class CountedFile(io.FileIO):
-        read_bytes = 0
-
-        def readinto(self, buffer: Any) -> int | None:
-            count = super().readinto(buffer)
-            CountedFile.read_bytes += count or 0
-            return count
-
     path = tmp_path / "long.m4a"
     samples = np.random.default_rng(0).integers(-20_000, 20_000, 100 * RATE_HZ).astype(np.int16)
     path.write_bytes(encoded(samples, kind="ipod", codec="alac", rate_hz=RATE_HZ))
-    with CountedFile(path) as file:
-        read_part(file, start_s=60, end_s=61)
     assert path.stat().st_size > 3_000_000
-    assert CountedFile.read_bytes < 500_000
+    assert bytes_read_for(path, start_s=60) < 500_000
+
+
+def test_an_mp4_in_fragments_with_an_index_is_read_whole_for_its_first_part_only(tmp_path: Path) -> None:
+    path, rate_hz = tmp_path / "streamed.m4a", 48_000
+    samples = np.random.default_rng(0).integers(-20_000, 20_000, 60 * rate_hz).astype(np.int16)
+    options = {"movflags": "+dash+global_sidx", "frag_duration": "5000000"}
+    path.write_bytes(encoded(samples, kind="mp4", codec="flac", rate_hz=rate_hz, options=options, folder=tmp_path))
+    assert b"sidx" in path.read_bytes()
+    assert bytes_read_for(path, start_s=40) > path.stat().st_size > 3_000_000
+    assert bytes_read_for(path, start_s=20) < 1_500_000
+    found, _ = part_of(path, start_s=20, end_s=21)
+    np.testing.assert_array_equal(np.round(found[:, 0] * 32768), samples[20 * rate_hz : 21 * rate_hz])
+    path.write_bytes(path.read_bytes()[:-1000])  # another file by its size and times
+    assert reason_of(path, "20,21")[0] == Reason.TRUNCATED_AUDIO
 
 
 def test_an_mp3_whose_rate_or_channels_change_is_rejected(tmp_path: Path) -> None:
