@@ -18,6 +18,8 @@ from tests.preprocess.test_containers import encoded
 
 TEXTS = {"a": "The kettle is singing.", "b": "A letter came today.", "c": "Snow fell in the night."}
 
+CONTAINERS = {".aif": "AIFF", ".aifc": "AIFF", ".snd": "AU", ".au": "AU", ".rf64": "RF64"}
+
 
 def make_corpus(root: Path, kinds: dict[str, tuple[str, str, str]]) -> Path:
     """A folder of three clips, each as one of `kinds`: suffix, container and codec, all without loss."""
@@ -50,6 +52,21 @@ def test_sound_without_loss_in_other_containers_gives_the_mels_of_wavs(tmp_path:
     )
     expected, found = (built(root, data=tmp_path / f"data-{root.name}") for root in (plain, other))
     check_is_the_same(found, expected)
+
+
+@pytest.mark.slow
+def test_files_by_the_other_names_of_their_formats_give_the_mels_of_wavs(tmp_path: Path) -> None:
+    plain = make_corpus(tmp_path / "plain", dict.fromkeys(TEXTS, (".wav", "wav", "")))
+    expected = built(plain, data=tmp_path / "data-plain")
+    for number, suffixes in enumerate(((".aif", ".aifc", ".snd"), (".rf64", ".AIF", ".au"))):
+        root = tmp_path / f"other-{number}"
+        root.mkdir()
+        for name, suffix in zip(TEXTS, suffixes, strict=True):
+            samples, rate_hz = soundfile.read(plain / f"{name}.wav", dtype="int16")
+            container = CONTAINERS[suffix.lower()]
+            soundfile.write(root / f"{name}{suffix}", samples, rate_hz, format=container, subtype="PCM_16")
+            (root / f"{name}.txt").write_text(TEXTS[name])
+        check_is_the_same(built(root, data=tmp_path / f"data-{root.name}"), expected)
 
 
 @pytest.mark.slow
