@@ -43,7 +43,11 @@ help:  ## list the targets
 
 setup: $(READY)  ## create the environment; GPU=1 installs CUDA's libraries too
 
+# pip would say the same in a .venv that stays
+VERSION_CHECK := import sys; v = sys.version_info[:2]; (3, 11) <= v < (3, 13) or sys.exit("error: $(PYTHON) is Python %d.%d, expected 3.11 or 3.12: make setup PYTHON=python3.12" % v)
+
 $(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c '$(VERSION_CHECK)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".[$(EXTRAS)]"
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --no-deps resemblyzer

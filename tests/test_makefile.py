@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,24 @@ def test_make_says_every_character_of_a_text(tmp_path: Path) -> None:
     for words, environment in ([f"TEXT={text}"], {}), ([], {"TEXT": text}):
         subprocess.run(["make", "synthesize", *made, *words], env=os.environ | environment, check=True)
         assert heard.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.13"])
+def test_an_environment_is_not_begun_with_another_python_than_the_package_asks_for(
+    tmp_path: Path, version: str
+) -> None:
+    asked = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
+    assert asked == ">=3.11,<3.13"
+    python = tmp_path / "python"
+    told = f"import sys; sys.version_info = ({version.replace('.', ', ')}, 0); exec(sys.argv[1])"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{told}' \"$2\"\n", encoding="utf-8")
+    python.chmod(0o755)
+    words = ["make", "--file", Path("Makefile").absolute(), "setup", f"PYTHON={python}"]
+    for name in ("pyproject.toml", "requirements.lock"):
+        (tmp_path / name).touch()
+    made = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert f"{python} is Python {version}, expected 3.11 or 3.12: make setup PYTHON=python3.12" in made.stderr
+    assert not (tmp_path / ".venv").exists()
 
 
 @pytest.mark.parametrize(

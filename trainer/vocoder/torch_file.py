@@ -40,19 +40,22 @@ def read_torch_weights(path: Path) -> dict[str, np.ndarray]:
     return {str(name): value.float().numpy() for name, value in loaded.items()}
 
 
+INSTALL = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+
+
 def _import_torch() -> Any:
     try:
         import torch
     except ImportError as error:
         raise UserError(
-            "PyTorch is needed to read its files: `pip install torch` into this environment, convert the file, "
-            "and uninstall PyTorch again if you like; nothing else needs it"
+            f"PyTorch is needed to read its files: `{INSTALL}` into this environment; only this command needs PyTorch, "
+            "and its build for GPUs would replace files of TensorFlow"
         ) from error
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if version < SAFE_VERSION:
         raise UserError(
             f"PyTorch {torch.__version__} may run code that a file holds (CVE-2025-32434); "
-            f"expected {'.'.join(map(str, SAFE_VERSION))} or newer: `pip install --upgrade torch`"
+            f"expected {'.'.join(map(str, SAFE_VERSION))} or newer: `{INSTALL} --upgrade`"
         )
     return torch
 

@@ -122,4 +122,6 @@ def test_without_pytorch_the_command_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "torch", None)
     outcome = command("vocoder", "convert", source, "--out", tmp_path / "vocoder.safetensors")
     assert outcome.code == 2
-    assert outcome.err.splitlines()[-1].startswith("error: PyTorch is needed to read its files: `pip install torch`")
+    assert outcome.err.splitlines()[-1].startswith(
+        "error: PyTorch is needed to read its files: `pip install torch --index-url https://download.pytorch.org/whl/cpu`"
+    )
