@@ -1,7 +1,8 @@
 """Divides a text into the pieces that the model speaks one after another: sentences, or parts of long ones.
 
-sentencex (MIT licence) finds the sentences by the rules of the language, so that abbreviations and decimals do not end
-a sentence. It takes some ordinals for the end of one, such as the German "am 3. Mai"; these sentences are joined again.
+sentencex (MIT licence) finds the sentences by the rules of the language, so that decimals and most abbreviations do not
+end a sentence. It takes some abbreviations and ordinals for the end of one, such as the French "Dr. Müller" and the
+German "am 3. Mai". Where the text preparation reads the two parts otherwise together than alone, they are joined again.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ _DIVIDERS = tuple(
         ),
     )
 )
-_NUMBER_AT_END = re.compile(r"\d\.\s*$")
+# an abbreviation or an ordinal, perhaps: longer words are not checked, because the check takes longer than the division
+_SHORT_LAST_WORD = re.compile(r"\b\w{1,6}\.[\s\"'’”»)\]]*$")
+MAX_END_CHARACTERS = 20
+MOST_DOTS = 3  # in an abbreviation, such as "s. v. p."
+CONTEXT_WORDS = 12  # around a dot, which decide how an abbreviation or an ordinal is read
 
 
 class TextPiece(NamedTuple):
@@ -64,18 +69,21 @@ def split_text(text: str, *, language: str) -> list[TextPiece]:
     pieces: list[TextPiece] = []
     for paragraph in paragraphs_of(text):
         found = sentencex.segment(iso_639_1(language), " ".join(paragraph.split()))
-        sentences = list(_joined(_with_ordinals(found, language=language)))
+        sentences = list(_joined(_with_abbreviations(found, language=language)))
         if sentences:
             pieces += [TextPiece(one, SENTENCE_PAUSE_S) for one in sentences[:-1]]
             pieces.append(TextPiece(sentences[-1], PARAGRAPH_PAUSE_S))
     return [*pieces[:-1], *(one._replace(pause_s=0.0) for one in pieces[-1:])]
 
 
-def _with_ordinals(sentences: list[str], *, language: str) -> Iterator[str]:
-    """Join a sentence that ends with a number and a dot with the next one, if this decides how the number is read."""
+def _with_abbreviations(sentences: list[str], *, language: str) -> Iterator[str]:
+    """Join a sentence that ends with an abbreviation or ordinal with the next one, if this decides how it is read."""
     held = ""
-    for sentence in sentences:
-        if _NUMBER_AT_END.search(held) and not _reads_alone(held, following=sentence, language=language):
+    for place, sentence in enumerate(sentences):
+        following = "".join(sentences[place : place + MOST_DOTS])
+        if _SHORT_LAST_WORD.search(held[-MAX_END_CHARACTERS:]) and not _reads_alone(
+            held, following=following, language=language
+        ):
             held += sentence
             continue
         if held:
@@ -86,8 +94,11 @@ def _with_ordinals(sentences: list[str], *, language: str) -> Iterator[str]:
 
 
 def _reads_alone(sentence: str, *, following: str, language: str) -> bool:
-    alone = verbalize(sentence, language=language).rstrip()
-    return verbalize(sentence + following, language=language).startswith(alone)
+    """Whether the end of a sentence is read as it is read before the beginning of the following one."""
+    end = " ".join(sentence.split()[-CONTEXT_WORDS:])
+    beginning = " " * sentence[-1:].isspace() + " ".join(following.split()[:CONTEXT_WORDS])
+    alone = verbalize(end, language=language)
+    return alone.endswith(end[-1]) and verbalize(end + beginning, language=language).startswith(alone)
 
 
 def _joined(sentences: Iterable[str]) -> Iterator[str]:
