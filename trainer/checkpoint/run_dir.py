@@ -62,6 +62,10 @@ def read_run_info(run: Path) -> RunInfo:
     try:
         return RunInfo.model_validate_json(path.read_bytes())
     except OSError as error:
+        if (run / "config.json").is_file():
+            raise UserError(
+                f"{run}: an export, which other software reads; expected the run that it was made of"
+            ) from error
         raise UserError(f"{run}: no run here ({error.strerror}: {path}); `make train RUN={run}` creates one") from error
     except pydantic.ValidationError as error:
         raise UserError(f"{path}: damaged ({error.errors()[0]['msg']}); train into another RUN") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from trainer.server.api_errors import HANDLERS
+from trainer.server.api_errors import HANDLERS, ApiError
 from trainer.server.guards import RequestGuard
 from trainer.server.model_thread import ModelThread
 from trainer.server.settings import ServerSettings
@@ -33,10 +33,10 @@ PAGE_HEADERS = {
 }
 
 
-def make_app(synthesizer: Synthesizer, *, settings: ServerSettings) -> Starlette:
-    """The application that speaks with a synthesizer."""
+def make_app(synthesizer: Synthesizer, *, settings: ServerSettings, log: Callable[[str], object]) -> Starlette:
+    """The application that speaks with a synthesizer; `log` receives what a user of the server should know."""
     thread = ModelThread(max_requests=settings.max_requests)
-    speech = SpeechRoutes(synthesizer, thread=thread, settings=settings)
+    speech = SpeechRoutes(synthesizer, thread=thread, settings=settings, log=log)
     voices = VoiceRoutes(synthesizer, thread=thread, settings=settings)
 
     async def health(_: Request) -> JSONResponse:
@@ -44,8 +44,15 @@ def make_app(synthesizer: Synthesizer, *, settings: ServerSettings) -> Starlette
         queue = {"requests": thread.requests, "max_requests": settings.max_requests}
         return JSONResponse(facts | {"languages": synthesizer.languages} | queue)
 
+    model = {"id": synthesizer.run.name, "object": "model", "created": 0, "owned_by": "myxtts"}
+
     async def models(_: Request) -> JSONResponse:
-        return JSONResponse({"object": "list", "data": [{"id": synthesizer.run.name, "object": "model"}]})
+        return JSONResponse({"object": "list", "data": [model]})
+
+    async def one_model(request: Request) -> JSONResponse:
+        if request.path_params["name"] != model["id"]:
+            raise ApiError(f"model {request.path_params['name']}: not here; there is {model['id']}", status=404)
+        return JSONResponse(model)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -60,6 +67,7 @@ def make_app(synthesizer: Synthesizer, *, settings: ServerSettings) -> Starlette
             Route("/v1/audio/voices", voices.save, methods=["POST"]),
             Route("/v1/audio/voices/{name:path}", voices.delete, methods=["DELETE"]),
             Route("/v1/models", models, methods=["GET"]),
+            Route("/v1/models/{name:path}", one_model, methods=["GET"]),
             Route("/health", health, methods=["GET"]),
             *(_page_route(path, name) for path, name in PAGE_FILES.items()),
         ],

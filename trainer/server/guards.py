@@ -1,7 +1,8 @@
-"""Checks of each request before it reaches a route: its key, its origin, the size of its body."""
+"""Checks of each request: its key, its origin, the size of its body, and that its client neither stalls nor is deaf."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ OPEN_PATHS = {"/", "/health", "/page.js", "/page.css"}
 
 
 class RequestGuard:
-    """Refuses requests without the key, from pages of other sites, or with bodies that are too large."""
+    """Refuses requests without the key, from pages of other sites, with bodies that are too large, or that stall."""
 
     def __init__(self, app: ASGIApp, *, settings: ServerSettings):
         self._app, self._settings = app, settings
@@ -30,7 +31,9 @@ class RequestGuard:
         except ApiError as error:
             await error_response(str(error), status=error.status)(scope, receive, send)
             return
-        await self._app(scope, _limited(receive, most_bytes=self._most_bytes(scope["path"])), send)
+        wait_s = self._settings.max_client_wait_s
+        received = _limited(receive, most_bytes=self._most_bytes(scope["path"]), wait_s=wait_s)
+        await self._app(scope, received, _within(send, wait_s=wait_s))
 
     def _most_bytes(self, path: str) -> int:
         settings = self._settings
@@ -59,19 +62,38 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-def _limited(receive: Receive, *, most_bytes: int) -> Receive:
-    """Wrap `receive`: a body of more than `most_bytes` bytes is refused, whatever its headers say."""
-    received = 0
+def _limited(receive: Receive, *, most_bytes: int, wait_s: float) -> Receive:
+    """Wrap `receive`: refuse a body that has more than `most_bytes` bytes, whatever its headers say, or that stalls.
+
+    Args:
+        wait_s: for the next part of the body; behind the body, a message can only tell that the client has left.
+    """
+    received, is_whole = 0, False
 
     async def limited() -> Message:
-        nonlocal received
-        message = await receive()
+        nonlocal received, is_whole
+        try:
+            async with asyncio.timeout(None if is_whole else wait_s):
+                message = await receive()
+        except TimeoutError:
+            raise ApiError(f"the request: nothing came for {wait_s:g} s", status=408) from None
+        is_whole = not message.get("more_body", False)
         received += len(message.get("body", b""))
         if received > most_bytes:
             raise _too_large(most_bytes)
         return message
 
     return limited
+
+
+def _within(send: Send, *, wait_s: float) -> Send:
+    """Wrap `send`: a client that reads nothing for so long has left, which is an OSError."""
+
+    async def timed(message: Message) -> None:
+        async with asyncio.timeout(wait_s):
+            await send(message)
+
+    return timed
 
 
 def _too_large(most_bytes: int) -> ApiError:

@@ -45,7 +45,7 @@ def serve(
         log(f"everyone who reaches {host}:{port} may use this server; set {KEY_VARIABLE} to ask for a key")
     log(f"http://{f'[{host}]' if ':' in host else host}:{port}: {synthesizer.run}, {synthesizer.checkpoint}")
     config = uvicorn.Config(
-        make_app(synthesizer, settings=settings),
+        make_app(synthesizer, settings=settings, log=log),
         log_level="warning",
         timeout_graceful_shutdown=GRACE_S,
         server_header=False,

@@ -18,5 +18,6 @@ class ServerSettings(NamedTuple):
     max_upload_bytes: int = 25 << 20  # of a form with clips
     max_upload_s: float = 120.0  # of the clips of an uploaded voice together
     max_sentence_s: float = 20.0
+    max_client_wait_s: float = 60.0  # for a part of a request's body, or until a client reads more
     max_json_bytes: int = 1 << 16  # of any other request, beside MAX_CHARACTER_BYTES for each character of a text
     allowed_hosts: tuple[str, ...] = ("*",)  # names by which clients may call the server

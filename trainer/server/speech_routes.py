@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -17,20 +18,24 @@ from trainer.server.model_thread import ModelThread
 from trainer.server.settings import ServerSettings
 from trainer.server.speech_body import SpeechBody
 from trainer.speech.audio_file import STREAM_FORMATS, encode_stream, encode_wav
-from trainer.speech.speech import SpokenPiece, SpokenPieces
+from trainer.speech.speech import SpokenPiece, SpokenPieces, with_problems_logged
 from trainer.speech.synthesizer import Synthesizer
+
+POLL_S = 0.25  # between looks whether a client that waits for its first sentence is still there
 
 
 class ClosingResponse(StreamingResponse):
     """A stream whose generator is closed when the response ends, also when the client has left."""
 
-    def __init__(self, content: AsyncIterator[bytes], *, media_type: str):
+    def __init__(self, content: AsyncIterator[bytes], *, media_type: str, log: Callable[[str], object]):
         super().__init__(content, media_type=media_type)
-        self._content = content
+        self._content, self._log = content, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
+        except TimeoutError:
+            self._log("a client read nothing any more; the rest of its text is not spoken")
         finally:
             await self._content.aclose()  # type: ignore[attr-defined]
 
@@ -38,8 +43,11 @@ class ClosingResponse(StreamingResponse):
 class SpeechRoutes:
     """Speak texts."""
 
-    def __init__(self, synthesizer: Synthesizer, *, thread: ModelThread, settings: ServerSettings):
-        self._synthesizer, self._thread, self._settings = synthesizer, thread, settings
+    def __init__(
+        self, synthesizer: Synthesizer, *, thread: ModelThread, settings: ServerSettings, log: Callable[[str], object]
+    ):
+        """`log` receives what the answer does not tell: unknown characters, sentences that may not be what they say."""
+        self._synthesizer, self._thread, self._settings, self._log = synthesizer, thread, settings, log
 
     async def speech(self, request: Request) -> ClosingResponse:
         """POST /v1/audio/speech: the audio, sentence by sentence as it is spoken."""
@@ -50,7 +58,7 @@ class SpeechRoutes:
             blocks = (piece.samples_with_pause(rate_hz) for piece in self._spoken(body).pieces)
             return encode_stream(blocks, name=name, rate_hz=rate_hz)
 
-        return await self._response(encoded, media_type=STREAM_FORMATS[name].media_type)
+        return await self._response(request, encoded, media_type=STREAM_FORMATS[name].media_type)
 
     async def sentences(self, request: Request) -> ClosingResponse:
         """POST /v1/audio/sentences: a line of JSON for each sentence, with audio, mel and alignment."""
@@ -61,7 +69,7 @@ class SpeechRoutes:
             rate_hz = self._synthesizer.rate_hz
             return (sentence_line(piece, total=spoken.total, rate_hz=rate_hz) for piece in spoken.pieces)
 
-        return await self._response(lines, media_type="application/x-ndjson")
+        return await self._response(request, lines, media_type="application/x-ndjson")
 
     async def _body(self, request: Request) -> SpeechBody:
         body = SpeechBody.model_validate_json(await request.body())
@@ -74,13 +82,16 @@ class SpeechRoutes:
         prepared = self._synthesizer.front_end.prepare(body.input, language=body.language)
         voice = None if body.voice_name is None else self._synthesizer.voices.find(body.voice_name).voice
         options = body.options(max_sentence_s=self._settings.max_sentence_s)
-        return self._synthesizer.speak(prepared, voice=voice, options=options, in_batches=False)
+        spoken = self._synthesizer.speak(prepared, voice=voice, options=options, in_batches=False, log=self._log)
+        return spoken._replace(pieces=with_problems_logged(spoken.pieces, log=self._log))
 
-    async def _response(self, make: Callable[[], Generator[bytes, None, None]], *, media_type: str) -> ClosingResponse:
+    async def _response(
+        self, request: Request, make: Callable[[], Generator[bytes, None, None]], *, media_type: str
+    ) -> ClosingResponse:
         """The response, once its first bytes are there: until then an error has a status of its own."""
         chunks = self._thread.iterate(make)
         try:
-            first = await anext(chunks)
+            first = await _unless_left(request, chunks)
         except BaseException:
             await chunks.aclose()  # type: ignore[attr-defined]
             raise
@@ -91,7 +102,19 @@ class SpeechRoutes:
                 async for chunk in chunks:
                     yield chunk
 
-        return ClosingResponse(content(), media_type=media_type)
+        return ClosingResponse(content(), media_type=media_type, log=self._log)
+
+
+async def _unless_left(request: Request, chunks: AsyncIterator[bytes]) -> bytes:
+    """The first chunk; raises ApiError if the client leaves before it is there."""
+    first = asyncio.ensure_future(anext(chunks))
+    while not (await asyncio.wait([first], timeout=POLL_S))[0]:
+        if await request.is_disconnected():
+            first.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await first
+            raise ApiError("the client has left", status=408)
+    return first.result()
 
 
 def sentence_line(piece: SpokenPiece, *, total: int, rate_hz: int) -> bytes:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from shared.errors import UserError
 from trainer.server.api_errors import ApiError
 from trainer.server.model_thread import ModelThread
 from trainer.server.settings import MAX_CLIPS, MAX_VOICES, ServerSettings
@@ -33,16 +36,28 @@ class VoiceRoutes:
 
     async def save(self, request: Request) -> JSONResponse:
         """POST /v1/audio/voices: a form with `name` and one or several clips."""
-        with self._thread.admitted():
-            async with request.form(max_files=MAX_CLIPS, max_fields=MAX_CLIPS) as form:
-                name = form.get("name")
-                clips = [await one.read() for one in form.values() if isinstance(one, UploadFile)]
+        async with self._form(request) as form:
+            name = form.get("name")
+            files = [one for one in form.values() if isinstance(one, UploadFile)]
             if not isinstance(name, str):
                 raise ApiError(f"name: absent; {EXPECTED}", param="name")
-            if not clips:
+            if not files:
                 raise ApiError(f"no clip; {EXPECTED}")
-            voice = await self._thread.run(self._saved, name, clips)
+            with self._thread.admitted():  # the form is on the disk until then
+                clips = [await one.read() for one in files]
+                voice = await self._thread.run(self._saved, name, clips)
         return JSONResponse(_described(voice))
+
+    @contextlib.asynccontextmanager
+    async def _form(self, request: Request) -> AsyncIterator[FormData]:
+        try:
+            form = await request.form(max_files=MAX_CLIPS, max_fields=MAX_CLIPS)
+        except (UnicodeError, LookupError) as error:  # of the charset that the client names
+            raise ApiError(f"the form: {error}; {EXPECTED}, in UTF-8") from error
+        try:
+            yield form
+        finally:
+            await form.close()
 
     def _saved(self, name: str, clips: list[bytes]) -> Voice:
         check_name(name)
@@ -60,7 +75,10 @@ class VoiceRoutes:
     async def delete(self, request: Request) -> JSONResponse:
         """DELETE /v1/audio/voices/NAME."""
         name = request.path_params["name"]
-        await asyncio.to_thread(self._synthesizer.voices.delete, name)
+        try:
+            await asyncio.to_thread(self._synthesizer.voices.delete, name)
+        except UserError as error:
+            raise ApiError(str(error), status=404, param="voice") from error
         return JSONResponse({"id": name, "deleted": True})
 
 

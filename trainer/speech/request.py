@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from trainer.config.speech_bounds import MAX_CHARACTERS
 from trainer.speech.sentences import TextPiece, paragraphs_of, split_text
 
 MAX_NAMED = 3  # characters or sentences in a message
+_SURROGATE = re.compile("[\\ud800-\\udfff]")  # Python's sign for a byte of the command line that is no UTF-8, too
 
 
 class SynthesisRequest(NamedTuple):
@@ -101,11 +103,12 @@ def prepare_pieces(text: str, *, language: str, normalizer: TextNormalizer | Non
         normalizer: gets each paragraph, before it is divided.
 
     Raises:
-        UserError: the text has no letter or digit, or is too long, or the normalizer fails.
+        UserError: the text has no letter or digit, is no Unicode or too long, or the normalizer fails.
     """
     if len(text) > MAX_CHARACTERS:
         raise UserError(f"the text: {len(text):,} characters, expected at most {MAX_CHARACTERS:,}; divide it")
-    text = text.encode(errors="ignore").decode()  # without halves of surrogate pairs, which UTF-8 does not have
+    if _SURROGATE.search(text):
+        raise UserError("the text: bytes that are no UTF-8, or half of a surrogate pair; expected Unicode")
     if normalizer is not None:
         text = "\n\n".join(normalizer(paragraph, language=language) for paragraph in paragraphs_of(text))
     divided = split_text(text, language=language)
@@ -135,9 +138,9 @@ def _trained_language(language: str | None, *, languages: Sequence[str], run: Pa
         if not languages:
             raise UserError(f"{run}: no run here; `make train RUN={run}` creates one")
         if len(languages) > 1:
-            raise UserError(f"no language: {run} speaks {', '.join(languages)}; expected one of them")
+            raise UserError(f"no language: {run.name} speaks {', '.join(languages)}; expected one of them")
         return languages[0]
     code = resolve_language(language)
     if languages and code not in languages:
-        raise UserError(f"{run} was not trained on {code}; it speaks {', '.join(languages)}")
+        raise UserError(f"{run.name} was not trained on {code}; it speaks {', '.join(languages)}")
     return code

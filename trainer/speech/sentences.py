@@ -19,11 +19,12 @@ from preprocess.verbalization.verbalize import verbalize
 from shared.languages import iso_639_1
 
 # Silence after a piece, by what follows it.
-PART_PAUSE_S, SENTENCE_PAUSE_S, PARAGRAPH_PAUSE_S = 0.1, 0.3, 0.7
+PART_PAUSE_S, CLAUSE_PAUSE_S, SENTENCE_PAUSE_S, PARAGRAPH_PAUSE_S = 0.1, 0.2, 0.3, 0.7
+CLAUSE_ENDS = (*";:；：؛",)
 
 MAX_TOKEN_CHARACTERS = 16  # a text with more characters per allowed token is divided without being counted
 SHORT_PART = 3  # a part of less than this fraction of the longest is avoided
-MIN_CHARACTERS = 4  # shorter sentences, such as "M." of a name, are spoken with the next one
+MIN_CHARACTERS = 4  # shorter sentences are spoken with the next one, the last one with the one before
 
 _PARAGRAPHS = re.compile(r"\s*\n\s*\n\s*")
 # where a long sentence may be divided, the best place first
@@ -69,7 +70,7 @@ def split_text(text: str, *, language: str) -> list[TextPiece]:
     pieces: list[TextPiece] = []
     for paragraph in paragraphs_of(text):
         found = sentencex.segment(iso_639_1(language), " ".join(paragraph.split()))
-        sentences = list(_joined(_with_abbreviations(found, language=language)))
+        sentences = _joined(_with_abbreviations(found, language=language))
         if sentences:
             pieces += [TextPiece(one, SENTENCE_PAUSE_S) for one in sentences[:-1]]
             pieces.append(TextPiece(sentences[-1], PARAGRAPH_PAUSE_S))
@@ -101,16 +102,17 @@ def _reads_alone(sentence: str, *, following: str, language: str) -> bool:
     return alone.endswith(end[-1]) and verbalize(end + beginning, language=language).startswith(alone)
 
 
-def _joined(sentences: Iterable[str]) -> Iterator[str]:
-    """Join each sentence of less than MIN_CHARACTERS letters and digits with the next one."""
-    short = ""
+def _joined(sentences: Iterable[str]) -> list[str]:
+    """Join each sentence below MIN_CHARACTERS letters and digits with the next one, the last with the one before."""
+    joined, short = list[str](), ""
     for sentence in sentences:
         short += sentence
         if len(spoken_characters(short)) >= MIN_CHARACTERS:
-            yield short.strip()
+            joined.append(short)
             short = ""
     if spoken_characters(short):
-        yield short.strip()
+        joined[-1:] = ["".join([*joined[-1:], short])]
+    return [sentence.strip() for sentence in joined]
 
 
 def fit_piece(piece: TextPiece, *, count: Callable[[str], int], most: int) -> list[TextPiece]:
@@ -121,7 +123,8 @@ def fit_piece(piece: TextPiece, *, count: Callable[[str], int], most: int) -> li
     parts = _fit(piece.text, count=count, most=most, dividers=_DIVIDERS)
     if len(parts) > 1 and min(map(count, parts)) * SHORT_PART < most:
         parts = _balanced(piece.text, parts, count=count, most=most)
-    return [TextPiece(one, PART_PAUSE_S) for one in parts[:-1]] + [TextPiece(parts[-1], piece.pause_s)]
+    pauses_s = [CLAUSE_PAUSE_S if one.endswith(CLAUSE_ENDS) else PART_PAUSE_S for one in parts[:-1]]
+    return list(map(TextPiece, parts, [*pauses_s, piece.pause_s]))
 
 
 def _balanced(text: str, parts: list[str], *, count: Callable[[str], int], most: int) -> list[str]:

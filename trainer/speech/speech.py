@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,20 @@ class SpokenPiece(NamedTuple):
     def samples_with_pause(self, rate_hz: int) -> np.ndarray:
         """The waveform [S] float32 and the silence after it."""
         return np.concatenate([self.samples, np.zeros(round(self.pause_s * rate_hz), np.float32)])
+
+    @property
+    def warning(self) -> str:
+        """Why the sentence may not be what its text says, and the sentence; empty if nothing is wrong with it."""
+        problems = "; ".join(self.problems)
+        return f"may not be what the text says, by two seeds: {problems}: {self.text}" if problems else ""
+
+
+def with_problems_logged(pieces: Iterable[SpokenPiece], *, log: Callable[[str], object]) -> Iterator[SpokenPiece]:
+    """Yield the pieces; `log` receives the warning of each that has one."""
+    for piece in pieces:
+        if piece.warning:
+            log(piece.warning)
+        yield piece
 
 
 class SpokenPieces(NamedTuple):

@@ -14,6 +14,7 @@ programs are compiled at the first sentence and at the first batch, and serve fu
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -41,7 +42,7 @@ from trainer.speech.prompts import PromptMaker, open_tokenizer
 from trainer.speech.reference import Reference, read_reference
 from trainer.speech.request import SynthesisRequest, TextFrontEnd
 from trainer.speech.sentences import TextPiece
-from trainer.speech.speech import Speech, SpokenPiece, SpokenPieces
+from trainer.speech.speech import Speech, SpokenPiece, SpokenPieces, with_problems_logged
 from trainer.speech.time_stretch import stretch_mel
 from trainer.speech.voice import Voice, make_voice, read_voice
 from trainer.speech.voice_store import SUFFIX, VoiceStore
@@ -103,6 +104,11 @@ class Synthesizer:
         model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
         saved = saved._replace(step=progress.step)
         return cls(model, info=info, run=run, tokenizer=opened, checkpoint=saved, vocoder=loaded)
+
+    @property
+    def weight_files(self) -> list[Path]:
+        """The files whose weights speak: the checkpoint, and the vocoder where there is one."""
+        return [self.checkpoint.path, *([] if self._vocoder is None else [self._vocoder.path])]
 
     @property
     def languages(self) -> list[str]:
@@ -178,6 +184,7 @@ class Synthesizer:
         language: str | None = None,
         voice: Voice | None = None,
         options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
+        log: Callable[[str], object] = warnings.warn,
     ) -> Speech:
         """Speak a text of any length.
 
@@ -185,12 +192,15 @@ class Synthesizer:
             text: an empty line separates paragraphs.
             language: a FLORES-200 code, or a name such as "en" or "deu"; None: the only one that was trained.
             voice: None: the model chooses a voice.
+            log: receives what a user should know: characters that the tokenizer does not know, sentences that may not
+                be what the text says. By default these are Python's warnings.
 
         Raises:
             UserError: the text has nothing to speak, the language was not trained, the voice does not fit the model,
                 or an option is out of range.
         """
-        return Speech(tuple(self.stream(text, language=language, voice=voice, options=options)), self.rate_hz)
+        pieces = self.stream(text, language=language, voice=voice, options=options, log=log)
+        return Speech(tuple(pieces), self.rate_hz)
 
     def stream(
         self,
@@ -199,10 +209,12 @@ class Synthesizer:
         language: str | None = None,
         voice: Voice | None = None,
         options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
+        log: Callable[[str], object] = warnings.warn,
     ) -> Iterator[SpokenPiece]:
         """Speak a text as `say` does, sentence after sentence; the first comes before the second is begun."""
         request = self.front_end.prepare(text, language=language)
-        return self.speak(request, voice=voice, options=options).pieces
+        spoken = self.speak(request, voice=voice, options=options, log=log)
+        return with_problems_logged(spoken.pieces, log=log)
 
     def say_batch(
         self,
@@ -211,10 +223,12 @@ class Synthesizer:
         language: str | None = None,
         voice: Voice | None = None,
         options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
+        log: Callable[[str], object] = warnings.warn,
     ) -> Iterator[Speech]:
         """Speak texts of a language as `say` does, sixteen sentences at a time; yields their speech in order."""
         requests = [self.front_end.prepare(text, language=language) for text in texts]
-        return self.speak_batch(requests, voice=voice, options=options)
+        speeches = self.speak_batch(requests, voice=voice, options=options, log=log)
+        return (Speech(tuple(with_problems_logged(one.pieces, log=log)), one.rate_hz) for one in speeches)
 
     def speak(
         self,
@@ -295,8 +309,8 @@ class Synthesizer:
             voice.check(self._info.contract, run=self.run)
         elif not self.speaks_without_voice:
             raise UserError(
-                f"{self.run} was trained with model.reference_dropout=0, so it speaks in the voice of a reference "
-                "only; give it a --reference or a --voice"
+                f"{self.run.name} was trained with model.reference_dropout=0, so it speaks in the voice of a reference "
+                "only; expected a reference or a saved voice"
             )
         if options.guidance != 1.0 and (voice is None or not self.speaks_without_voice):
             raise UserError(

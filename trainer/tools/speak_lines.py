@@ -62,8 +62,7 @@ class LinesSpeaker:
         """`voices` has the voice of each name in the lines; that of None is the voice of lines without a name."""
         self._synthesizer, self._voices, self._options, self._out = synthesizer, voices, options, out
         self._digests = {name: _digest(voice) for name, voice in voices.items()}
-        path = synthesizer.checkpoint.path
-        self._model = (str(synthesizer.run.resolve()), path.name, path.stat().st_mtime_ns, path.stat().st_size)
+        self._weights = [_state(path) for path in synthesizer.weight_files]
 
     def speak(
         self, lines: Sequence[Line], *, language: str | None, suffix: str, log: Callable[[str], object]
@@ -109,7 +108,7 @@ class LinesSpeaker:
             request = self._synthesizer.front_end.prepare(line.text, language=line.language or language)
         except UserError as error:
             raise UserError(f"{line.id}: {error}") from error
-        said = (line.text, request.language, self._digests[line.voice], self._options, self._model)
+        said = (line.text, request, self._digests[line.voice], self._options, self._weights)
         key = hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest()
         return _Task(line, request, file=f"{line.id}{suffix}", key=key)
 
@@ -177,6 +176,12 @@ def _digest(voice: Voice | None) -> str:
     for mel in () if voice is None else voice.mels:
         digest.update(mel.tobytes() + str(mel.shape).encode())
     return digest.hexdigest()
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    """What changes when a file is another one."""
+    state = path.stat()
+    return str(path.resolve()), state.st_mtime_ns, state.st_size
 
 
 def _encoded(row: Row) -> bytes:

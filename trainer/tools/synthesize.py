@@ -142,6 +142,6 @@ def result_lines(result: SynthesisResult, *, output: AudioOutput) -> Iterator[st
         f"{result.all_s / result.duration_s:.2f} of their duration"
     )
     for piece in result.implausible[:MAX_NAMED]:
-        yield f"may not be what the text says, by two seeds: {'; '.join(piece.problems)}: {piece.text}"
+        yield piece.warning
     if len(result.implausible) > MAX_NAMED:
         yield f"and {len(result.implausible) - MAX_NAMED} sentences more"

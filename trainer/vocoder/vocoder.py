@@ -23,8 +23,9 @@ MAX_FRAMES = 1024  # at once; a minute at once would take gigabytes
 class Vocoder:
     """A generator with the mels that it was trained on."""
 
-    def __init__(self, generator: Generator, *, spec: FeatureSpec):
-        self._generator, self.spec = generator, spec
+    def __init__(self, generator: Generator, *, spec: FeatureSpec, path: Path = Path()):
+        """`path` is the file that the generator was loaded from."""
+        self._generator, self.spec, self.path = generator, spec, path
         mel = tf.TensorSpec([1, None, spec.n_mels], tf.float32)
         self._run = tf.function(generator.call, input_signature=[mel], autograph=False)  # one program for all lengths
 
@@ -41,7 +42,7 @@ class Vocoder:
         generator, info = read_vocoder(path)
         if spec:
             refuse_other_mels(info.features, expected=spec, source=f"{path}: a vocoder for mels")
-        return cls(generator, spec=info.features)
+        return cls(generator, spec=info.features, path=path)
 
     def __call__(self, log_mel: np.ndarray) -> np.ndarray:
         """Samples [S] float32 in [-1, 1] of a mel [F, M] in ln magnitude; as many as Griffin-Lim gives."""

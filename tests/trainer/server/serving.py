@@ -41,13 +41,22 @@ class ToneSynthesizer:
         self.run, self.voices, self._contract = run, VoiceStore(run / "voices"), contract
         self.front_end = TextFrontEnd(run, languages=self.languages)
         self.before_piece: Callable[[], object] = lambda: None
+        self.problems: tuple[str, ...] = ()
+        self.samples: np.ndarray | None = None  # of each sentence, in the place of the tone
+        self.said: list[str] = []  # in the server's log
         self.closed = 0  # texts that were spoken to their end, or given up
 
     def make_voice(self, references: list[Reference], *, name: str) -> Voice:
         return make_voice(references, contract=self._contract, name=name)
 
     def speak(
-        self, request: SynthesisRequest, *, voice: Voice | None, options: SpeechOptions, in_batches: bool
+        self,
+        request: SynthesisRequest,
+        *,
+        voice: Voice | None,
+        options: SpeechOptions,
+        in_batches: bool,
+        log: Callable[[str], object],
     ) -> SpokenPieces:
         assert not in_batches, "a batch would make others wait"
         options.check()
@@ -59,7 +68,8 @@ class ToneSynthesizer:
         try:
             for piece in pieces:
                 self.before_piece()
-                yield tone_piece(piece)
+                spoken = tone_piece(piece)._replace(problems=self.problems)
+                yield spoken if self.samples is None else spoken._replace(samples=self.samples)
         finally:
             self.closed += 1
 
@@ -123,7 +133,7 @@ class RunningServer(NamedTuple):
 def running(run: Path, *, contract: Contract, settings: ServerSettings) -> Iterator[RunningServer]:
     """Run a server in a thread until the block ends."""
     synthesizer = ToneSynthesizer(run, contract=contract)
-    app = make_app(synthesizer, settings=settings)  # type: ignore[arg-type]
+    app = make_app(synthesizer, settings=settings, log=synthesizer.said.append)  # type: ignore[arg-type]
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

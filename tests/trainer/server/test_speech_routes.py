@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -175,6 +177,72 @@ def test_speech_that_nobody_hears_any_more_is_given_up(server: RunningServer) ->
     await_true(lambda: server.synthesizer.closed == 1)
     assert json.loads(server.request("GET", "/health").body)["requests"] == 0
     assert more.acquire(blocking=False), "sentences were spoken for a client that had left"
+
+
+def raw_request(server: RunningServer, head: str, body: bytes = b"") -> socket.socket:
+    """A connection over which a request was sent, and whose answer nobody has read."""
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body)
+    return connection
+
+
+def waiting(server: RunningServer) -> int:
+    return json.loads(server.request("GET", "/health").body)["requests"]
+
+
+def speech_request(server: RunningServer, *, text: str) -> socket.socket:
+    body = json.dumps({**VALID, "input": text, "response_format": "wav"}).encode()
+    return raw_request(server, f"POST {SPEECH} HTTP/1.1\nHost: localhost\nContent-Length: {len(body)}", body)
+
+
+def test_a_client_that_leaves_before_its_first_sentence_gives_its_place_to_others(server: RunningServer) -> None:
+    spoken = threading.Event()
+    server.synthesizer.before_piece = lambda: spoken.wait(60)
+    asked = [speech_request(server, text="Sing.") for _ in range(3)]
+    await_true(lambda: waiting(server) == 3)
+    for connection in asked:
+        connection.close()
+    await_true(lambda: waiting(server) == 0)
+    spoken.set()
+    assert server.request("POST", SPEECH, VALID).status == 200
+
+
+@pytest.mark.parametrize("server", [ServerSettings(max_client_wait_s=0.5, max_requests=1)], indirect=True)
+def test_a_client_that_does_not_read_its_speech_gives_its_place_to_others(server: RunningServer) -> None:
+    loud = np.zeros(40 * 22_050, np.float32)  # a second of speech would fit into the buffers of the network
+    server.synthesizer.samples = loud
+    with contextlib.closing(speech_request(server, text="Sing. Sing. Sing. Sing.\n\n" * 10)):
+        await_true(lambda: waiting(server) == 1)
+        await_true(lambda: waiting(server) == 0)
+        assert server.request("GET", "/health").status == 200
+    await_true(lambda: server.synthesizer.closed == 1)
+    assert server.synthesizer.said == ["a client read nothing any more; the rest of its text is not spoken"]
+
+
+@pytest.mark.parametrize("server", [ServerSettings(max_client_wait_s=0.5)], indirect=True)
+@pytest.mark.parametrize("path", [SPEECH, "/v1/audio/voices"])
+def test_a_client_that_does_not_send_its_request_is_answered_and_takes_no_place(
+    server: RunningServer, path: str
+) -> None:
+    head = f"POST {path} HTTP/1.1\nHost: localhost\nContent-Length: 1000\nContent-Type: multipart/form-data; boundary=b"
+    with contextlib.closing(raw_request(server, head, b"--b\r\n")) as connection:
+        assert waiting(server) == 0
+        assert b" 408 " in connection.recv(100)
+
+
+def test_what_an_answer_cannot_tell_is_in_the_log(server: RunningServer) -> None:
+    server.synthesizer.problems = ("a part of the text was left out",)
+    assert server.request("POST", SPEECH, VALID).status == 200
+    problem = "may not be what the text says, by two seeds: a part of the text was left out"
+    assert server.synthesizer.said == [f"{problem}: The kettle sings.", f"{problem}: Is it five?"]
+
+
+def test_the_official_client_finds_the_model(server: RunningServer) -> None:
+    client = client_of(server)
+    assert [one.id for one in client.models.list()] == ["run"]
+    assert client.models.retrieve("run").id == "run"
+    with pytest.raises(openai.NotFoundError, match="there is run"):
+        client.models.retrieve("gpt")
 
 
 def test_a_fault_of_the_model_is_a_server_error_and_the_next_request_is_spoken(server: RunningServer) -> None:

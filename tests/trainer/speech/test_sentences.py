@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from preprocess.text import spoken_characters
 from trainer.speech.sentences import (
+    CLAUSE_PAUSE_S,
     PARAGRAPH_PAUSE_S,
     PART_PAUSE_S,
     SENTENCE_PAUSE_S,
@@ -43,14 +44,14 @@ from trainer.speech.sentences import (
         ("nob_Latn", "Det var 17. mai. Vi gikk.", ["Det var 17. mai.", "Vi gikk."]),
         ("fra_Latn", "M. Dupont a payé 3,50 €. C'est vrai ?", ["M. Dupont a payé 3,50 €.", "C'est vrai ?"]),
         ("fra_Latn", "Voici le Dr. Müller. Il est là.", ["Voici le Dr. Müller.", "Il est là."]),
-        ("fra_Latn", "C'était en 50 av. J.-C. à Rome. Oui.", ["C'était en 50 av. J.-C. à Rome.", "Oui."]),
+        ("fra_Latn", "C'était en 50 av. J.-C. à Rome. Vraiment.", ["C'était en 50 av. J.-C. à Rome.", "Vraiment."]),
         ("fra_Latn", "Fermez, s. v. p. la porte. Merci.", ["Fermez, s. v. p. la porte.", "Merci."]),
         ("eng_Latn", "See vol. 5 and Ch. 3. It is there.", ["See vol. 5 and Ch. 3.", "It is there."]),
         ("eng_Latn", "He came at 5 p.m. She left.", ["He came at 5 p.m.", "She left."]),
         ("por_Latn", "A Av. Paulista é longa. A Srta. Silva vem.", ["A Av. Paulista é longa.", "A Srta. Silva vem."]),
         ("swe_Latn", "Det är bl. a. bra. Ja då.", ["Det är bl. a. bra.", "Ja då."]),
-        ("pol_Latn", "To 5 proc. ludzi i 3 godz. pracy. Tak.", ["To 5 proc. ludzi i 3 godz. pracy.", "Tak."]),
-        ("deu_Latn", "Es kostet 5 Mio. Euro. Gut.", ["Es kostet 5 Mio. Euro.", "Gut."]),
+        ("pol_Latn", "To 5 proc. ludzi i 3 godz. pracy. Tak jest.", ["To 5 proc. ludzi i 3 godz. pracy.", "Tak jest."]),
+        ("deu_Latn", "Es kostet 5 Mio. Euro. Das ist gut.", ["Es kostet 5 Mio. Euro.", "Das ist gut."]),
         ("pol_Latn", "To m. in. dobrze. Tak jest.", ["To m. in. dobrze.", "Tak jest."]),
         ("dan_Latn", "Det var 50 e. Kr. i Rom. Ja da.", ["Det var 50 e. Kr. i Rom.", "Ja da."]),
         ("pes_Arab", "این یک جمله است. آیا خوب است؟", ["این یک جمله است.", "آیا خوب است؟"]),
@@ -73,6 +74,11 @@ def test_pauses_are_longer_between_paragraphs_and_none_follows_the_last_sentence
     ]
 
 
+def test_a_sentence_of_a_few_letters_is_spoken_with_its_neighbour() -> None:
+    found = split_text("Yes. No. The kettle sings. Go.\n\nHi.\n\nOh. I see.", language="eng_Latn")
+    assert [piece.text for piece in found] == ["Yes. No.", "The kettle sings. Go.", "Hi.", "Oh. I see."]
+
+
 @pytest.mark.parametrize("text", ["", " \n\n ", "... !!!", "😀"])
 def test_a_text_without_words_has_no_sentences(text: str) -> None:
     assert split_text(text, language="eng_Latn") == []
@@ -92,7 +98,8 @@ def test_a_long_sentence_is_divided_at_the_best_places(most: int, parts: list[st
     piece = TextPiece("Long, with commas; and semicolons, here and everywhere.", 0.7)
     fitted = fit_piece(piece, count=len, most=most)
     assert [one.text for one in fitted] == parts
-    assert [one.pause_s for one in fitted] == [PART_PAUSE_S] * (len(parts) - 1) + [0.7]
+    pauses_s = [CLAUSE_PAUSE_S if part.endswith(";") else PART_PAUSE_S for part in parts[:-1]]
+    assert [one.pause_s for one in fitted] == [*pauses_s, 0.7]
 
 
 def test_the_last_part_of_a_sentence_is_not_a_single_word() -> None:

@@ -76,8 +76,18 @@ def test_a_run_without_checkpoint(mistake: Callable[..., str], untrained: Path) 
     assert f"{untrained}: no checkpoint yet" in mistake()
 
 
-def test_no_run(mistake: Callable[..., str], tmp_path: Path) -> None:
+def test_no_run(mistake: Callable[..., str], speak_command: Callable[..., Outcome], tmp_path: Path) -> None:
     assert "no run here" in mistake(run=tmp_path / "nowhere")
+    for words in (("list",), ("delete", "Anna")):
+        outcome = speak_command("voice", words[0], tmp_path / "nowhere", *words[1:])
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "no run here" in outcome.err
+
+
+def test_an_export_in_the_place_of_a_run(mistake: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "config.json").touch()
+    (tmp_path / "vocab.json").write_bytes(Vocabulary({1: "<pad>", 2: "</s>", 3: "<unk>", 256047: "eng_Latn"}).to_json())
+    assert "an export, which other software reads; expected the run" in mistake(run=tmp_path)
 
 
 @pytest.mark.parametrize("language", ["inglish", "", "eng_Arab", "</s>"])
@@ -89,9 +99,15 @@ def test_a_language_that_was_not_trained(mistake: Callable[..., str]) -> None:
     assert re.search("not trained on fra_Latn; it speaks .*eng_Latn", mistake(language="fra_Latn"))
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\x00\x01", "\udcff"])
+@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\x00\x01"])
 def test_nothing_to_say(mistake: Callable[..., str], text: str) -> None:
     assert "the text: nothing is left of it" in mistake(text=text)
+
+
+@pytest.mark.parametrize("text", ["\udcff", "Die Gr\udcf6\udcdfe.", "half: \ud83d"])
+def test_a_text_that_is_no_unicode(mistake: Callable[..., str], text: str) -> None:
+    """Python has such signs for bytes of the command line and of standard input that are no UTF-8."""
+    assert "the text: bytes that are no UTF-8, or half of a surrogate pair" in mistake(text=text)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ class Speaker:
         path = run / "checkpoint.safetensors"
         if not path.exists() or path.read_text() != weights:
             path.write_text(weights)
-        self.run, self.lives, self.checkpoint = run, lives, SimpleNamespace(path=path)
+        self.run, self.lives, self.weight_files = run, lives, [path]
         self.front_end = TextFrontEnd(run, languages=self.languages)
         self.spoken: list[tuple[str, str | None]] = []
 
@@ -120,6 +119,12 @@ def test_a_text_is_spoken_again_if_anything_of_it_has_changed(tmp_path: Path) ->
     trained_on = Speaker(tmp_path, weights="other weights")
     speak(tmp_path, trained_on, LINES[2:])
     assert len(trained_on.spoken) == 2
+    vocoder = tmp_path / "vocos.safetensors"
+    vocoder.write_text("weights")
+    vocoded = Speaker(tmp_path)
+    vocoded.weight_files.append(vocoder)
+    speak(tmp_path, vocoded, LINES[2:])
+    assert len(vocoded.spoken) == 2
 
 
 def test_files_of_texts_that_are_gone_are_named(tmp_path: Path) -> None:
