@@ -99,11 +99,11 @@ def evaluate(
         measured = measure_vocoders(recordings, vocoders=vocoders, spec=spec, transcribe=transcribe)
         shown = track(measured, "clips", total=len(found) * len(vocoders), console=Console(stderr=True), transient=True)
         rows = [one.row() for one in shown]
+    title = f"copy-synthesis of {len(found):,} recordings, mels of {spec.name}"
+    Console(highlight=False).print(figures_table(mean_figures(rows), title=title))
     if out is not None:
         with writing(out):
             write_bytes(out, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-    title = f"copy-synthesis of {len(found):,} recordings, mels of {spec.name}"
-    Console(highlight=False).print(figures_table(mean_figures(rows), title=title))
 
 
 @vocoder.command()

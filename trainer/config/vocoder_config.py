@@ -10,6 +10,9 @@ import pydantic
 from shared.config import Config
 
 Sizes = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=1, max_length=16)]
+Dilations = Annotated[
+    tuple[Annotated[int, pydantic.Field(ge=1, le=1024)], ...], pydantic.Field(min_length=1, max_length=16)
+]
 Channels = Annotated[int, pydantic.Field(ge=1, le=8192)]
 MAX_HOP_SAMPLES = 4096
 MAX_WEIGHTS = 300_000_000  # of the convolutions; the largest released one, BigVGAN v2, has 112 million
@@ -29,7 +32,7 @@ class HiFiGanConfig(Config):
     upsample_kernel_sizes: Sizes = (16, 16, 4, 4)  # of the transposed convolutions
     upsample_initial_channel: Channels = 512  # halved by each upsampling
     resblock_kernel_sizes: Sizes = (3, 7, 11)  # a residual block for each, after each upsampling
-    resblock_dilation_sizes: Annotated[tuple[Sizes, ...], pydantic.Field(max_length=16)] = (
+    resblock_dilation_sizes: Annotated[tuple[Dilations, ...], pydantic.Field(max_length=16)] = (
         (1, 3, 5),
     ) * 3  # of the convolutions of each block
 

@@ -12,6 +12,9 @@ from trainer.config.vocoder_config import GeneratorConfig, VocosConfig
 
 Several = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=1, max_length=8)]
 UpToEight = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(max_length=8)]
+Transform = Annotated[int, pydantic.Field(ge=16, le=1 << 16)]  # length of a Fourier transform in samples
+Transforms = Annotated[tuple[Transform, ...], pydantic.Field(min_length=1, max_length=8)]
+UpToEightTransforms = Annotated[tuple[Transform, ...], pydantic.Field(max_length=8)]
 MAX_SCALE = 64
 OfSevenLayers = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=7, max_length=7)]
 
@@ -21,10 +24,11 @@ class DiscriminatorConfig(Config):
 
     periods: UpToEight = (2, 3, 5, 7, 11)  # samples; []: no discriminator of this kind
     scales: UpToEight = ()  # factors of the rate, 1, 2, 4 …; HiFi-GAN has [1, 2, 4]
-    resolutions: UpToEight = (512, 1024, 2048)  # lengths of the Fourier transforms
+    resolutions: UpToEightTransforms = (512, 1024, 2048)  # lengths of the Fourier transforms
     period_channels: Several = (32, 128, 512, 1024, 1024)  # of the layers over periods
     scale_channels: OfSevenLayers = (128, 128, 256, 512, 1024, 1024, 1024)  # of the layers over scales
     resolution_channels: int = pydantic.Field(32, ge=1, le=1024)  # of every layer over spectra
+    resolution_weight: float = pydantic.Field(1.0, ge=0)  # in the generator's loss, where the others have 1
 
     @pydantic.model_validator(mode="after")
     def _has_discriminators(self) -> DiscriminatorConfig:
@@ -43,9 +47,9 @@ class VocoderLossConfig(Config):
 
     adversarial: Literal["least_squares", "hinge"] = "hinge"  # HiFi-GAN's, Vocos's
     adversarial_weight: float = pydantic.Field(1.0, ge=0)  # of what the discriminators say
-    feature_weight: float = pydantic.Field(2.0, ge=0)  # feature matching
+    feature_weight: float = pydantic.Field(2.0, ge=0)  # feature matching, a sum over the discriminators' layers
     mel_weight: float = pydantic.Field(45.0, ge=0)  # of the difference in ln mel
-    mel_resolutions: Several = (512, 1024, 2048)  # lengths of the Fourier transforms of the mel and STFT losses
+    mel_resolutions: Transforms = (512, 1024, 2048)  # lengths of the Fourier transforms of the mel and STFT losses
     stft_weight: float = pydantic.Field(0.0, ge=0)  # of the difference in ln magnitude; 0: not computed
     periodicity_weight: float = pydantic.Field(0.0, ge=0)  # of the difference in autocorrelation; 0: not computed
 
@@ -90,6 +94,15 @@ class VocoderTrainConfig(Config):
     def _has_no_microbatches(self) -> VocoderTrainConfig:
         if self.optimizer.microbatches != 1:
             raise ValueError("optimizer.microbatches: a vocoder's batch is not divided; lower batch_size instead")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _segments_hold_periods(self) -> VocoderTrainConfig:
+        samples = self.segment_frames * self.generator.hop_samples
+        if long := [period for period in self.discriminators.periods if period > samples // 2]:
+            raise ValueError(
+                f"discriminators.periods: {long[0]}; a segment has {samples} samples, expected half at most"
+            )
         return self
 
     @pydantic.model_validator(mode="after")

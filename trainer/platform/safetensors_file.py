@@ -14,6 +14,7 @@ import safetensors.numpy
 from shared.errors import UserError, writing
 from shared.files import write_bytes
 
+KINDS = ("F16", "F32", "F64")  # safetensors' names of numbers; NumPy has no others for weights and mels
 Metadata = TypeVar("Metadata", bound=pydantic.BaseModel)
 
 
@@ -45,7 +46,14 @@ def read_tensors(
             raise UserError(f"{path}: {size:,} bytes; a {what} has at most {max_bytes:,}")
         with safetensors.safe_open(path, framework="numpy") as file:
             facts = metadata.model_validate(file.metadata() or {})
-            return facts, {name: file.get_tensor(name) for name in sorted(file.keys())}
+            names = sorted(file.keys())
+            kinds = {name: file.get_slice(name).get_dtype() for name in names}
+            if wrong := [name for name in names if kinds[name] not in KINDS]:
+                expected = f"expected numbers of {', '.join(KINDS)}"
+                raise UserError(
+                    f"{path}: not a {what} ({wrong[0]} has numbers of {kinds[wrong[0]]}, {expected}); {advice}"
+                )
+            return facts, {name: file.get_tensor(name) for name in names}
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except pydantic.ValidationError as error:

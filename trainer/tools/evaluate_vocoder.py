@@ -34,7 +34,7 @@ ROWS: tuple[tuple[str, str, int, str], ...] = (
     ("f0_rms_cents", "pitch: RMS difference", 1, "cents"),
     ("voicing_error", "voicing errors", 3, ""),
     ("periodicity_rms", "periodicity: RMS difference", 3, ""),
-    (MISHEARD, "words heard otherwise than in the recording", 1, "%"),
+    (MISHEARD, "words heard otherwise", 1, "%"),
     (REAL_TIME_FACTOR, "real-time factor", 3, ""),
 )
 
@@ -117,27 +117,47 @@ def _compare(samples: np.ndarray, recording: Recording, *, spec: FeatureSpec) ->
     return compare_with_recording(*pair, mels=(mel_of(pair[0], spec=spec), mel_of(pair[1], spec=spec)), spec=spec)
 
 
-def mean_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """The mean over clips of each measure by vocoder; None: measured of no clip."""
-    found: dict[str, dict[str, float | None]] = {}
-    for name in dict.fromkeys(row["vocoder"] for row in rows):
-        own = [row for row in rows if row["vocoder"] == name]
-        found[name] = {measure: _mean([row[measure] for row in own]) for measure, *_ in ROWS}
+class MeanFigure(NamedTuple):
+    """A measure of several vocoders, over the clips of which it was measured for each of them."""
+
+    by_vocoder: dict[str, float]  # empty: there is no such clip
+    clips: int
+
+
+def mean_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, MeanFigure]:
+    """The means over clips, by measure.
+
+    A clip whose sound by one of the vocoders cannot be measured, such as PESQ of silence, is left out for all of them:
+    so all are measured by the same clips.
+    """
+    names = list(dict.fromkeys(row["vocoder"] for row in rows))
+    found: dict[str, MeanFigure] = {}
+    for measure, *_ in ROWS:
+        values = {(row["vocoder"], row["clip"]): row[measure] for row in rows if row[measure] is not None}
+        clips = [
+            clip for clip in dict.fromkeys(row["clip"] for row in rows) if all((one, clip) in values for one in names)
+        ]
+        means = {name: float(np.mean([values[name, clip] for clip in clips])) for name in names if clips}
+        found[measure] = MeanFigure(means, len(clips))
     return found
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    measured = [value for value in values if value is not None]
-    return float(np.mean(measured)) if measured else None
+def short_names(vocoders: Sequence[str]) -> list[str]:
+    """The file names without suffix, or the whole paths where two have the same."""
+    stems = [Path(name).stem for name in vocoders]
+    return stems if len(set(stems)) == len(stems) else list(vocoders)
 
 
-def figures_table(figures: Mapping[str, Mapping[str, float | None]], *, title: str) -> Table:
+def figures_table(figures: Mapping[str, MeanFigure], *, title: str) -> Table:
     """The figures as a table with a column for each vocoder."""
+    vocoders = list(figures[REAL_TIME_FACTOR].by_vocoder)  # of all sounds
     table = Table(title=title)
     table.add_column("mean over clips")
-    for name in figures:
-        table.add_column(Path(name).stem, justify="right")
+    for name in short_names(vocoders):
+        table.add_column(name, justify="right")
+    table.add_column("clips", justify="right")
     for measure, words, digits, unit in ROWS:
-        values = (of_one[measure] for of_one in figures.values())
-        table.add_row(words, *("–" if value is None else f"{value:.{digits}f} {unit}".strip() for value in values))
+        figure = figures[measure]
+        cells = [f"{figure.by_vocoder[one]:.{digits}f} {unit}".strip() if figure.clips else "–" for one in vocoders]
+        table.add_row(words, *cells, f"{figure.clips:,}")
     return table

@@ -26,7 +26,7 @@ def read_torch_weights(path: Path) -> dict[str, np.ndarray]:
     """
     torch = _import_torch()
     try:
-        _check_size(path)
+        size = _checked_size(path)
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -37,7 +37,9 @@ def read_torch_weights(path: Path) -> dict[str, np.ndarray]:
     loaded = loaded.get("generator", loaded) if isinstance(loaded, dict) else loaded
     if not isinstance(loaded, dict) or not loaded or not all(_is_plain(one, torch=torch) for one in loaded.values()):
         raise UserError(f"{path}: no weights of a generator; expected tensors by name, or `generator` with them")
-    return {str(name): value.float().numpy() for name, value in loaded.items()}
+    if (values := sum(value.numel() for value in loaded.values())) > size:  # of which one byte each would be few
+        raise UserError(f"{path}: {size:,} bytes for {values:,} values, several to the same bytes; expected weights")
+    return {str(name): value.detach().float().numpy() for name, value in loaded.items()}
 
 
 INSTALL = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
@@ -60,14 +62,15 @@ def _import_torch() -> Any:
     return torch
 
 
-def _check_size(path: Path) -> None:
-    """Raises UserError if the contents, also those that an archive says to unpack to, are too large."""
+def _checked_size(path: Path) -> int:
+    """The bytes of the contents, also of what an archive would unpack to; raises UserError if these are too many."""
     size = path.stat().st_size
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             size = max(size, sum(one.file_size for one in archive.infolist()))
     if size > MAX_BYTES:
         raise UserError(f"{path}: {size:,} bytes; a generator's weights have at most {MAX_BYTES:,}")
+    return size
 
 
 def _refusal(error: Exception) -> str:
@@ -86,5 +89,6 @@ def _is_plain(value: Any, *, torch: Any) -> bool:
         isinstance(value, torch.Tensor)
         and value.is_floating_point()
         and value.layout == torch.strided
+        and value.device.type == "cpu"  # those of the device "meta" have no values
         and value.numel() * value.element_size() <= value.untyped_storage().nbytes()
     )

@@ -30,6 +30,7 @@ class Judgement(NamedTuple):
 
     scores: tf.Tensor  # [B, …], high for what it takes for recordings
     features: tuple[tf.Tensor, ...]  # the outputs of its layers
+    weight: float = 1.0  # of what the generator is told by it
 
 
 class NormedConvolution(keras.layers.Layer):
@@ -67,9 +68,10 @@ class NormedConvolution(keras.layers.Layer):
 class Discriminator(keras.layers.Layer):
     """Convolutions over an image of the signal."""
 
-    def __init__(self, layers: list[NormedConvolution], *, name: str):
+    def __init__(self, layers: list[NormedConvolution], *, name: str, weight: float = 1.0):
         super().__init__(name=name)
         *self._hidden, self._last = layers
+        self._loss_weight = weight
         self.built = True
 
     def image(self, samples: tf.Tensor) -> tf.Tensor:
@@ -82,7 +84,7 @@ class Discriminator(keras.layers.Layer):
             x = tf.nn.leaky_relu(layer(x), SLOPE)
             features.append(x)
         scores = self._last(x)
-        return Judgement(scores, (*features, scores))
+        return Judgement(scores, (*features, scores), self._loss_weight)
 
 
 class PeriodDiscriminator(Discriminator):
@@ -138,7 +140,7 @@ class ScaleDiscriminator(Discriminator):
 class ResolutionDiscriminator(Discriminator):
     """Sees the magnitudes of a short Fourier transform."""
 
-    def __init__(self, n_fft: int, *, channels: int):
+    def __init__(self, n_fft: int, *, channels: int, weight: float):
         name = f"resolution.{n_fft}"
         layers = [
             NormedConvolution(
@@ -150,7 +152,8 @@ class ResolutionDiscriminator(Discriminator):
             )
             for index in range(5)
         ]
-        super().__init__([*layers, NormedConvolution(channels, 1, kernel=(3, 3), name=f"{name}.last")], name=name)
+        last = NormedConvolution(channels, 1, kernel=(3, 3), name=f"{name}.last")
+        super().__init__([*layers, last], name=name, weight=weight)
         self._n_fft = n_fft
 
     def image(self, samples: tf.Tensor) -> tf.Tensor:
@@ -173,5 +176,8 @@ def make_discriminators(config: DiscriminatorConfig) -> list[Discriminator]:
     return [
         *(PeriodDiscriminator(period, channels=config.period_channels) for period in config.periods),
         *(ScaleDiscriminator(scale, channels=config.scale_channels) for scale in config.scales),
-        *(ResolutionDiscriminator(n_fft, channels=config.resolution_channels) for n_fft in config.resolutions),
+        *(
+            ResolutionDiscriminator(n_fft, channels=config.resolution_channels, weight=config.resolution_weight)
+            for n_fft in config.resolutions
+        ),
     ]

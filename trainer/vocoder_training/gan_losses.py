@@ -40,22 +40,29 @@ def discriminator_loss(real: Sequence[Judgement], fake: Sequence[Judgement], *, 
 def adversarial_loss(fake: Sequence[Judgement], *, kind: str) -> tf.Tensor:
     """The sum over discriminators: high where the generator's samples score low."""
     if kind == "hinge":
-        return tf.add_n([tf.reduce_mean(tf.nn.relu(1.0 - one.scores)) for one in fake])
-    return tf.add_n([tf.reduce_mean(tf.square(1.0 - one.scores)) for one in fake])
+        return tf.add_n([one.weight * tf.reduce_mean(tf.nn.relu(1.0 - one.scores)) for one in fake])
+    return tf.add_n([one.weight * tf.reduce_mean(tf.square(1.0 - one.scores)) for one in fake])
 
 
 def feature_loss(real: Sequence[Judgement], fake: Sequence[Judgement]) -> tf.Tensor:
-    """The mean difference of the discriminators' layers between recordings and the generator's samples."""
+    """The difference between recordings and the generator's samples in the discriminators' layers.
+
+    It is the sum over layers and discriminators of the mean absolute difference, as in HiFi-GAN.
+    """
     distances = [
-        tf.reduce_mean(tf.abs(tf.stop_gradient(first) - second))
+        other.weight * tf.reduce_mean(tf.abs(tf.stop_gradient(first) - second))
         for one, other in zip(real, fake, strict=True)
         for first, second in zip(one.features, other.features, strict=True)
     ]
-    return tf.add_n(distances) / len(distances)
+    return tf.add_n(distances)
 
 
 class MelLoss:
-    """The mean difference in ln mel between signals, over several resolutions."""
+    """The mean difference in ln mel between signals, over several resolutions.
+
+    The mels reach up to half of the rate, also where those that the vocoder is given end below, as in HiFi-GAN: else
+    nothing but the discriminators would say how the highest frequencies should sound.
+    """
 
     def __init__(self, spec: FeatureSpec, *, resolutions: Sequence[int]):
         self._filters = {n_fft: tf.constant(mel_filterbank(_resolution(spec, n_fft=n_fft))) for n_fft in resolutions}
@@ -121,7 +128,7 @@ def mean_difference(
 
 def _resolution(spec: FeatureSpec, *, n_fft: int) -> FeatureSpec:
     bands = max(1, min(spec.n_mels, int(n_fft / MEL_BANDS_PER_FFT)))
-    return dataclasses.replace(spec, n_fft=n_fft, n_mels=bands)
+    return dataclasses.replace(spec, n_fft=n_fft, n_mels=bands, fmax_hz=spec.sample_rate_hz / 2)
 
 
 class GanLosses:

@@ -39,7 +39,8 @@ from trainer.vocoder_training.predicted_mels import PredictedMels
 from trainer.vocoder_training.segments import SegmentStream
 
 MAX_SKIPPED = 10  # consecutive steps that are not finite, before the run ends
-VOCODER = "vocoder.safetensors"
+VOCODER = "vocoder.safetensors"  # of the least mel distance
+LAST_VOCODER = "vocoder-last.safetensors"  # discriminators improve the sound, often at a greater mel distance
 
 
 class Fitted(NamedTuple):
@@ -183,7 +184,7 @@ class _Trainer:
             )
 
     def _validate(self, step: int, *, logger: RunLogger) -> bool:
-        """Validate with the averaged weights, and write the vocoder file if they are the best so far."""
+        """Validate with the averaged weights, and write these as the last vocoder, and as the best one if they are."""
         with self._optimizer.generator.averaged():
             clips = self._validation.compare(self._gan.generator)
             self._distance_db = statistics.fmean(clip.mel_distance_db for clip in clips)
@@ -191,8 +192,9 @@ class _Trainer:
             logger.log_metrics("validation", step=step, values={"loss": loss, "mel_distance_db": self._distance_db})
             self._log_sounds(step, clips=clips, logger=logger)
             write_vocoder_report(self._run, config=self._config, about=self._about, step=step, clips=clips)
+            self._write_vocoder(LAST_VOCODER, step=step)
             if is_best := self._state.record_validation(loss):
-                self._write_vocoder(step)
+                self._write_vocoder(VOCODER, step=step)
         return is_best
 
     def _log_sounds(self, step: int, *, clips: list[CopiedClip], logger: RunLogger) -> None:
@@ -201,7 +203,7 @@ class _Trainer:
             logger.log_audio(f"copy/{number}/vocoder", step=step, samples=as_int16(clip.sound), rate_hz=rate_hz)
             logger.log_audio(f"copy/{number}/recording", step=step, samples=as_int16(clip.recording), rate_hz=rate_hz)
 
-    def _write_vocoder(self, step: int) -> None:
+    def _write_vocoder(self, name: str, *, step: int) -> None:
         origin = self._config.init_from
         info = VocoderInfo.make(
             self._config.generator,
@@ -210,7 +212,7 @@ class _Trainer:
             source_sha256="",
             licence=f"{f'that of {origin} and ' if origin else ''}that of the recordings it was trained on",
         )
-        write_vocoder(self._run / VOCODER, self._gan.generator, info=info)
+        write_vocoder(self._run / name, self._gan.generator, info=info)
 
 
 def _identity(spec: FeatureSpec) -> object:

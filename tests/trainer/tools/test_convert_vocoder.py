@@ -75,6 +75,14 @@ def test_a_converted_checkpoint_gives_the_authors_samples(
             {"activation_post.upsample.filter": np.zeros([1, 1, 12], np.float32)},
             "activation_post.upsample.filter is another filter than BigVGAN's",
         ),
+        (
+            {"activation_post.upsample.filter": np.zeros([1, 1, 5], np.float32)},
+            "activation_post.upsample.filter is another filter than BigVGAN's",
+        ),
+        (  # whose product with the gains would have 10 billion values
+            {"x.weight_g": np.ones([100_000, 1, 1], np.float32), "x.weight_v": np.ones([1, 100_000, 1], np.float32)},
+            "x.weight_g has the shape [100000, 1, 1], its filters [1, 100000, 1]",
+        ),
     ],
 )
 def test_a_checkpoint_of_another_generator_is_refused_and_nothing_is_written(

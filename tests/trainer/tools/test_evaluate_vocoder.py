@@ -13,7 +13,7 @@ import soundfile
 from shared.features import preset
 from tests.trainer.vocoders import write_small_vocoder
 from trainer.speech.recording import Recording, find_recordings, mel_of, read_recordings
-from trainer.tools.evaluate_vocoder import ROWS, mean_figures, measure_vocoders
+from trainer.tools.evaluate_vocoder import ROWS, mean_figures, measure_vocoders, short_names
 
 CLIPS = Path("tests/corpora/english/wavs")
 SPEC = preset("hifigan-22k")
@@ -33,12 +33,14 @@ def test_griffin_lim_is_nearer_to_a_recording_than_a_vocoder_with_random_weights
     ]
     figures = mean_figures(rows)
     for measure in ("mel_distance_db", "spectral_convergence", "log_magnitude_distance", "periodicity_rms"):
-        assert figures["griffin-lim"][measure] < figures[str(path)][measure]
+        means = figures[measure].by_vocoder
+        assert means["griffin-lim"] < means[str(path)]
+        assert figures[measure].clips == 2
     assert all(row["real_time_factor"] > 0 for row in rows)
     assert "copy-synthesis of 2 recordings, mels of hifigan-22k" in outcome.out
     for words in (words for _, words, *_ in ROWS):
         assert words in outcome.out
-    assert f"{figures['griffin-lim']['mel_distance_db']:.2f} dB" in outcome.out
+    assert f"{figures['mel_distance_db'].by_vocoder['griffin-lim']:.2f} dB" in outcome.out
 
 
 def test_a_vocoder_that_gives_the_recording_back_is_at_no_distance() -> None:
@@ -60,11 +62,30 @@ def test_words_are_compared_with_those_heard_in_the_recording() -> None:
 
     perfect, silent = measure_vocoders([recording], vocoders=vocoders, spec=SPEC, transcribe=words)
     assert (perfect.misheard, silent.misheard) == (0.0, 50.0)
-    assert mean_figures([silent.row()])["silent"]["misheard"] == 50.0
+    assert mean_figures([silent.row()])["misheard"].by_vocoder == {"silent": 50.0}
     (unheard,) = measure_vocoders(
         [recording], vocoders={"any": vocoders["perfect"]}, spec=SPEC, transcribe=lambda _: ""
     )
     assert unheard.row()["misheard"] is None
+
+
+def test_vocoders_are_compared_by_the_clips_of_which_each_was_measured() -> None:
+    measures = dict.fromkeys(name for name, *_ in ROWS)
+    rows = [
+        {**measures, "vocoder": vocoder, "clip": clip, "pesq": pesq, "stoi": 0.5}
+        for vocoder, of_clips in (("good", (2.0, 4.0, 3.0)), ("fails", (3.0, None, 4.0)))
+        for clip, pesq in zip("abc", of_clips, strict=True)
+    ]
+    figures = mean_figures(rows)
+    assert figures["pesq"] == ({"good": 2.5, "fails": 3.5}, 2)
+    assert figures["stoi"] == ({"good": 0.5, "fails": 0.5}, 3)
+    assert figures["misheard"] == ({}, 0)
+
+
+def test_two_files_of_the_same_name_are_told_apart() -> None:
+    assert short_names(["griffin-lim", "runs/a/vocos.safetensors"]) == ["griffin-lim", "vocos"]
+    own = ["griffin-lim", "runs/a/vocoder.safetensors", "runs/b/vocoder.safetensors"]
+    assert short_names(own) == own
 
 
 def test_recordings_are_resampled_and_their_mels_are_those_of_datasets(tmp_path: Path) -> None:

@@ -53,6 +53,11 @@ def test_weights_are_read_from_both_formats_and_from_among_other_networks(
         np.testing.assert_array_equal(found[name], value)
 
 
+def test_weights_that_are_still_parameters_are_read(torch: Any, tmp_path: Path) -> None:
+    torch.save({name: torch.nn.Parameter(one) for name, one in tensors(torch).items()}, tmp_path / "g")
+    assert read_torch_weights(tmp_path / "g").keys() == WEIGHTS.keys()
+
+
 def test_weights_in_half_precision_become_float32(torch: Any, tmp_path: Path) -> None:
     torch.save({name: one.to(torch.bfloat16) for name, one in tensors(torch).items()}, tmp_path / "g")
     assert {value.dtype for value in read_torch_weights(tmp_path / "g").values()} == {np.dtype(np.float32)}
@@ -92,7 +97,8 @@ def test_files_that_hold_no_weights_are_refused_in_a_line(torch: Any, tmp_path: 
     for name, content in {"list": [1], "number": 3.0, "nothing": {}, "mixed": {"a": "b"}}.items():
         torch.save(content, tmp_path / name)
     torch.save({"a": torch.zeros(3, dtype=torch.int64)}, tmp_path / "integers")
-    for name in ("cut", *texts, "list", "number", "nothing", "mixed", "integers", "none", "."):
+    torch.save({"a": torch.zeros(3, device="meta")}, tmp_path / "meta")
+    for name in ("cut", *texts, "list", "number", "nothing", "mixed", "integers", "meta", "none", "."):
         with pytest.raises(UserError) as caught:
             read_torch_weights(tmp_path / name)
         assert str(caught.value).startswith(f"{tmp_path / name}: "), caught.value
@@ -104,6 +110,10 @@ def test_a_small_file_cannot_fill_the_memory(torch: Any, tmp_path: Path, monkeyp
     torch.save({"a": torch.zeros(1, dtype=torch.float16).expand(1 << 40)}, tmp_path / "repeated")
     with pytest.raises(UserError, match="no weights of a generator"):
         read_torch_weights(tmp_path / "repeated")
+    shared = torch.zeros(1 << 16, dtype=torch.float16)
+    torch.save({f"a{place}": shared for place in range(50)}, tmp_path / "shared")
+    with pytest.raises(UserError, match=r"shared: \d+,\d+ bytes for 3,276,800 values, several to the same bytes"):
+        read_torch_weights(tmp_path / "shared")
     torch.save({"a": torch.zeros(1 << 20)}, tmp_path / "plain")
     with zipfile.ZipFile(tmp_path / "plain") as plain, zipfile.ZipFile(tmp_path / "packed", "w", 8) as packed:
         for one in plain.namelist():

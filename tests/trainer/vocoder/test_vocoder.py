@@ -161,6 +161,11 @@ def test_weights_that_do_not_fit_are_named(tmp_path: Path, change: object, messa
         ("generator", json.dumps({"kind": "hifi-gan", "upsample_initial_channel": 8192}), "weights, expected at most"),
         ("generator", json.dumps({"kind": "hifi-gan", "upsample_rates": [4096, 4096]}), "upsample"),
         ("generator", json.dumps({"kind": "vocos"}), "generator: pad_samples is 512, the mels have 384"),
+        (
+            "generator",
+            json.dumps({"kind": "hifi-gan", "resblock_dilation_sizes": [[10**30]] * 3}),
+            "less than or equal to 1024",
+        ),
         ("features", "{}", "features.name: Field required"),
         ("features", "not JSON", "features: Invalid JSON"),
         ("features", features_json(n_fft=1 << 40), "n_fft: Input should be less than or equal to 8192"),
@@ -176,6 +181,19 @@ def test_a_file_that_is_no_vocoder_is_refused_in_a_line(tmp_path: Path, key: str
     assert str(caught.value).startswith(f"{path}: ")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [(np.int64, "I64"), (np.bool_, "BOOL"), ("F8_E4M3", "F8_E4M3")])
+def test_numbers_that_weights_do_not_have_are_refused_in_a_line(tmp_path: Path, dtype: object, kind: str) -> None:
+    path = tmp_path / "vocoder.safetensors"
+    metadata = VocoderInfo.make(CONFIGS["vocos same"], features=SPECS["vocos same"], **FACTS).metadata()
+    if isinstance(dtype, str):
+        head = json.dumps({"__metadata__": metadata, "a": {"dtype": dtype, "shape": [8], "data_offsets": [0, 8]}})
+        path.write_bytes(len(head).to_bytes(8, "little") + head.encode() + bytes(8))
+    else:
+        safetensors.numpy.save_file({"a": np.zeros(8, dtype)}, path, metadata)
+    with pytest.raises(UserError, match=rf"not a vocoder \(a has numbers of {kind}, expected numbers of F16, F32, F64"):
+        read_vocoder(path)
 
 
 def test_a_file_that_was_cut_off_or_is_absent_is_refused_in_a_line(tmp_path: Path) -> None:

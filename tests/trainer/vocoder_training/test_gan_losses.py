@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pydantic
 import pytest
@@ -47,8 +49,21 @@ def test_adversarial_losses_are_sums_over_discriminators(
     assert float(adversarial_loss(fake, kind=kind)) == pytest.approx(of_generator)
 
 
-def test_feature_matching_is_the_mean_difference_of_layers() -> None:
-    assert float(feature_loss(judged(1.0, features=3.0), judged(2.0, features=1.0))) == pytest.approx((2.0 + 1.0) / 2)
+def test_feature_matching_is_the_sum_over_layers_of_mean_differences() -> None:
+    """As in `feature_loss` of HiFi-GAN's models.py, without its factor 2, which is `feature_weight`."""
+    assert float(feature_loss(judged(1.0, features=3.0), judged(2.0, features=1.0))) == pytest.approx(2.0 + 1.0)
+    real, fake = judged(1.0, 1.0, features=3.0), judged(2.0, 0.0, features=1.0)
+    assert float(feature_loss(real, fake)) == pytest.approx(2 * (2.0 + 1.0))
+
+
+def test_a_discriminators_weight_counts_in_what_the_generator_is_told() -> None:
+    fake = [one._replace(weight=weight) for one, weight in zip(judged(0.0, 0.0), (1.0, 0.25), strict=True)]
+    assert float(adversarial_loss(fake, kind="hinge")) == pytest.approx(1.25)
+    assert float(adversarial_loss(fake, kind="least_squares")) == pytest.approx(1.25)
+    assert float(feature_loss(judged(0.0, 0.0, features=2.0), fake)) == pytest.approx(2.0 * 1.25)
+    assert float(discriminator_loss(judged(0.0, 0.0), fake, kind="hinge")) == pytest.approx(4.0)
+    made = make_discriminators(DiscriminatorConfig(periods=(2,), resolutions=(512,), resolution_weight=0.1))
+    assert [one.call(tf.zeros([1, 2048])).weight for one in made] == [1.0, 0.1]
 
 
 def test_magnitudes_are_those_of_numpy() -> None:
@@ -68,7 +83,17 @@ def test_a_gain_is_its_logarithm_in_mel_loss_at_every_resolution() -> None:
     assert float(loss(2.0 * samples, samples)) == pytest.approx(np.log(2.0), rel=1e-4)
     assert [len(one) for one in loss._filters.values()] == [257, 513, 1025]
     assert all((filters.numpy().max(axis=0) > 0).all() for filters in loss._filters.values())  # no band is empty
-    np.testing.assert_array_equal(loss._filters[1024], mel_filterbank(spec))
+    whole_band = dataclasses.replace(spec, fmax_hz=11_025.0)  # `fmax_for_loss: null` of HiFi-GAN's config_v1.json
+    np.testing.assert_array_equal(loss._filters[1024], mel_filterbank(whole_band))
+
+
+def test_what_the_mels_of_the_input_do_not_show_counts_in_mel_loss() -> None:
+    noise = np.random.default_rng(0).normal(size=16_384)
+    spectrum = np.fft.rfft(noise)
+    spectrum[np.fft.rfftfreq(len(noise), 1 / 22_050) > 8_600] *= 0.01
+    without_top = tf.constant(np.fft.irfft(spectrum)[None], tf.float32)
+    loss = MelLoss(preset("hifigan-22k"), resolutions=(1024,))
+    assert float(loss(without_top, tf.constant(noise[None], tf.float32))) > 0.1
 
 
 def test_periodicity_loss_is_the_difference_of_numpys_circular_autocorrelations() -> None:
@@ -107,7 +132,7 @@ def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
     samples = tf.constant(np.random.default_rng(0).normal(size=[1, 4096]), tf.float32)
     losses = GanLosses(config, spec=preset("hifigan-22k"))
     terms = losses.of_generator(2.0 * samples, samples, real=judged(1.0, features=3.0), fake=judged(0.0, features=1.0))
-    assert float(terms["loss"]) == pytest.approx(5.0 * np.log(2.0) + 2.0 * 1.0 + 3.0 * 1.5, rel=1e-3)
+    assert float(terms["loss"]) == pytest.approx(5.0 * np.log(2.0) + 2.0 * 1.0 + 3.0 * 3.0, rel=1e-3)
     assert terms.keys() == {"loss", "mel", "adversarial", "feature"}
 
 
@@ -205,6 +230,7 @@ def test_a_compiled_program_has_the_gradient_of_each_weight_over_scales() -> Non
         ({"scales": [2**40]}, "is no power of two up to 64"),
         ({"periods": [2, 3, 2]}, "periods: a number occurs twice"),
         ({"scale_channels": [8]}, "at least 7 items"),
+        ({"resolutions": [2]}, "greater than or equal to 16"),
     ],
 )
 def test_discriminators_that_cannot_be_are_refused(settings: dict, message: str) -> None:
@@ -212,6 +238,21 @@ def test_discriminators_that_cannot_be_are_refused(settings: dict, message: str)
         DiscriminatorConfig.model_validate(settings)
     with pytest.raises(pydantic.ValidationError, match="no gradient for them on the CPU without xla: true"):
         VocoderTrainConfig.model_validate({"discriminators": {"scales": [1]}, "xla": False})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": {"mel_resolutions": [2]}}, "greater than or equal to 16"),
+        (
+            {"discriminators": {"periods": [2, 9000]}},
+            "periods: 9000; a segment has 16384 samples, expected half at most",
+        ),
+    ],
+)
+def test_transforms_and_periods_that_no_segment_holds_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(pydantic.ValidationError, match=message):
+        VocoderTrainConfig.model_validate(settings)
 
 
 def test_a_period_puts_every_so_manieth_sample_into_a_column() -> None:
