@@ -28,7 +28,7 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
 BENCH  := .venv-bench
-BENCHES ?= quality parts memory build growth duplicates scale validation loader waiting without_mels shapes step generation tuning flink
+BENCHES ?= quality parts memory build growth duplicates scale validation loader waiting without_mels shapes step generation vocoders tuning flink
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess download segment score corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
