@@ -1,4 +1,4 @@
-"""Checks of each request: its key, its origin, the size of its body, and that its client neither stalls nor is deaf."""
+"""Checks of each request: its key, its origin, the size of its body; and bounds on how long the server waits for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN_PATHS = {"/", "/health", "/page.js", "/page.css"}
 
 
 class RequestGuard:
-    """Refuses requests without the key, from pages of other sites, with bodies that are too large, or that stall."""
+    """Refuses requests without the key, from pages of other sites, with bodies that are too large or do not arrive."""
 
     def __init__(self, app: ASGIApp, *, settings: ServerSettings):
         self._app, self._settings = app, settings
@@ -87,7 +87,7 @@ def _limited(receive: Receive, *, most_bytes: int, wait_s: float) -> Receive:
 
 
 def _within(send: Send, *, wait_s: float) -> Send:
-    """Wrap `send`: a client that reads nothing for so long has left, which is an OSError."""
+    """Wrap `send`: raise TimeoutError, an OSError, if the client reads nothing for so long."""
 
     async def timed(message: Message) -> None:
         async with asyncio.timeout(wait_s):

@@ -108,13 +108,16 @@ class SpeechRoutes:
 async def _unless_left(request: Request, chunks: AsyncIterator[bytes]) -> bytes:
     """The first chunk; raises ApiError if the client leaves before it is there."""
     first = asyncio.ensure_future(anext(chunks))
-    while not (await asyncio.wait([first], timeout=POLL_S))[0]:
-        if await request.is_disconnected():
+    try:
+        while not (await asyncio.wait([first], timeout=POLL_S))[0]:
+            if await request.is_disconnected():
+                raise ApiError("the client has left", status=408)
+        return first.result()
+    finally:
+        if not first.done():
             first.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await first
-            raise ApiError("the client has left", status=408)
-    return first.result()
 
 
 def sentence_line(piece: SpokenPiece, *, total: int, rate_hz: int) -> bytes:
