@@ -14,6 +14,10 @@ import pytest
 # Tests fork. gRPC's handlers of a fork abort the child while another thread calls gRPC: 4 of 100 forks did.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
+# A shell starts what it runs in the background with ignored interrupts; tests send some.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # A busy machine is no failure.
 hypothesis.settings.register_profile(
     "patient", parent=hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
