@@ -19,10 +19,11 @@ ALL = [block for page in PAGES for block in blocks(page)]
 @pytest.fixture(scope="module")
 def checks(request: pytest.FixtureRequest, make_workplace: Callable[[], Path]) -> Iterator[dict[Path, Future[None]]]:
     """The checks of the chosen pages; two pages are checked at a time, in threads that wait for their commands."""
-    calls = [getattr(item, "callspec", None) for item in request.session.items]
-    chosen = [call.params["page"] for call in calls if call is not None and "page" in call.params]
+    test = test_the_blocks_of_a_page_run_one_after_another
+    chosen = [item for item in request.session.items if isinstance(item, pytest.Function) and item.function is test]
     with ThreadPoolExecutor(max_workers=2) as executor:
-        yield {page: executor.submit(check_blocks, page, folder=make_workplace()) for page in chosen}
+        pages = [item.callspec.params["page"] for item in chosen]
+        yield {page: executor.submit(check_blocks, page, folder=make_workplace()) for page in pages}
         executor.shutdown(cancel_futures=True)
 
 
