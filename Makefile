@@ -43,7 +43,7 @@ help:  ## list the targets
 
 setup: $(READY)  ## create the environment; GPU=1 installs CUDA's libraries too
 
-# pip would say the same in a .venv that stays
+# before .venv is made: pip refuses another Python later, and .venv would stay
 VERSION_CHECK := import sys; v = sys.version_info[:2]; (3, 11) <= v < (3, 13) or sys.exit("error: $(PYTHON) is Python %d.%d, expected 3.11 or 3.12: make setup PYTHON=python3.12" % v)
 
 $(READY): pyproject.toml requirements.lock

@@ -13,10 +13,10 @@ Kept = TypeVar("Kept")
 
 
 class RecordingCache(Generic[Kept]):
-    """What was found out about the last recordings of which parts were read.
+    """Keeps one fact about each recording, of the MAX_RECORDINGS that were read last.
 
     Args:
-        find: reads a recording from its start, and tells what is kept of it.
+        find: reads a recording from its start and returns the fact.
     """
 
     def __init__(self, find: Callable[[WatchedFile], Kept]):
@@ -27,7 +27,7 @@ class RecordingCache(Generic[Kept]):
         return len(self._kept)
 
     def get(self, file: WatchedFile) -> Kept:
-        """What is kept of the recording; a file with another size or time than before is another recording.
+        """The fact about a recording. A file whose size or times have changed is another recording.
 
         Raises:
             Rejected: `find` rejects the recording.

@@ -19,8 +19,8 @@ from typing import NamedTuple
 from trainer.config.vocoder_config import BigVganConfig, GeneratorConfig, HiFiGanConfig, VocosConfig
 
 SENTENCE_S, MINUTE_S, REPEATS = 3.0, 60.0, 3
-V2 = HiFiGanConfig(upsample_initial_channel=128)
-V3 = HiFiGanConfig(
+V2_SIZES = HiFiGanConfig(upsample_initial_channel=128)
+V3_SIZES = HiFiGanConfig(
     resblock="2",
     upsample_rates=(8, 8, 4),
     upsample_kernel_sizes=(16, 16, 8),
@@ -28,7 +28,7 @@ V3 = HiFiGanConfig(
     resblock_kernel_sizes=(3, 5, 7),
     resblock_dilation_sizes=((1, 2), (2, 6), (3, 12)),
 )
-BIGVGAN_V2 = BigVganConfig(
+BIGVGAN_V2_SIZES = BigVganConfig(
     upsample_rates=(4, 4, 2, 2, 2, 2),
     upsample_kernel_sizes=(8, 8, 4, 4, 4, 4),
     upsample_initial_channel=1536,
@@ -48,13 +48,13 @@ class Subject(NamedTuple):
 SUBJECTS = {
     "Vocos": Subject(VocosConfig(), "vocos-24k", 0.05),
     "HiFi-GAN V1": Subject(HiFiGanConfig(), "hifigan-22k"),
-    "HiFi-GAN V2": Subject(V2, "hifigan-22k"),
-    "HiFi-GAN V3": Subject(V3, "hifigan-22k", 0.3),
+    "HiFi-GAN V2": Subject(V2_SIZES, "hifigan-22k"),
+    "HiFi-GAN V3": Subject(V3_SIZES, "hifigan-22k", 0.3),
     "BigVGAN v1 base": Subject(
         BigVganConfig(upsample_initial_channel=512, upsample_rates=(8, 8, 2, 2), upsample_kernel_sizes=(16, 16, 4, 4)),
         "bigvgan-24k-100",
     ),
-    "BigVGAN v2": Subject(BIGVGAN_V2, "bigvgan-24k-100"),
+    "BigVGAN v2": Subject(BIGVGAN_V2_SIZES, "bigvgan-24k-100"),
 }
 
 

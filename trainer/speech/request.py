@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from preprocess.corpora.source import has_surrogate
 from preprocess.text import PREPARATION, prepare_text, spoken_characters
 from preprocess.text_normalizer import TextNormalizer, normalizer_of
 from shared.dataset import Contract, NormalizerIdentity
@@ -20,7 +20,6 @@ from trainer.config.speech_bounds import MAX_CHARACTERS
 from trainer.speech.sentences import TextPiece, paragraphs_of, split_text
 
 MAX_NAMED = 3  # characters or sentences in a message
-_SURROGATE = re.compile("[\\ud800-\\udfff]")  # Python's sign for a byte of the command line that is no UTF-8, too
 
 
 class SynthesisRequest(NamedTuple):
@@ -107,7 +106,7 @@ def prepare_pieces(text: str, *, language: str, normalizer: TextNormalizer | Non
     """
     if len(text) > MAX_CHARACTERS:
         raise UserError(f"the text: {len(text):,} characters, expected at most {MAX_CHARACTERS:,}; divide it")
-    if _SURROGATE.search(text):
+    if has_surrogate(text):  # Python has them for bytes of the command line that are no UTF-8, too
         raise UserError("the text: bytes that are no UTF-8, or half of a surrogate pair; expected Unicode")
     if normalizer is not None:
         text = "\n\n".join(normalizer(paragraph, language=language) for paragraph in paragraphs_of(text))

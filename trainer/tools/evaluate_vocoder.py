@@ -118,10 +118,10 @@ def _compare(samples: np.ndarray, recording: Recording, *, spec: FeatureSpec) ->
 
 
 class MeanFigure(NamedTuple):
-    """A measure of several vocoders, over the clips of which it was measured for each of them."""
+    """The means of one measure, a mean for each vocoder; all vocoders have the same clips."""
 
     by_vocoder: dict[str, float]  # empty: there is no such clip
-    clips: int
+    clips: int  # that were measured for every vocoder
 
 
 def mean_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, MeanFigure]:

@@ -37,7 +37,7 @@ def read_torch_weights(path: Path) -> dict[str, np.ndarray]:
     loaded = loaded.get("generator", loaded) if isinstance(loaded, dict) else loaded
     if not isinstance(loaded, dict) or not loaded or not all(_is_plain(one, torch=torch) for one in loaded.values()):
         raise UserError(f"{path}: no weights of a generator; expected tensors by name, or `generator` with them")
-    if (values := sum(value.numel() for value in loaded.values())) > size:  # of which one byte each would be few
+    if (values := sum(value.numel() for value in loaded.values())) > size:  # a value has two bytes or more in a file
         raise UserError(f"{path}: {size:,} bytes for {values:,} values, several to the same bytes; expected weights")
     return {str(name): value.detach().float().numpy() for name, value in loaded.items()}
 

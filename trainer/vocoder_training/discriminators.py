@@ -30,7 +30,7 @@ class Judgement(NamedTuple):
 
     scores: tf.Tensor  # [B, …], high for what it takes for recordings
     features: tuple[tf.Tensor, ...]  # the outputs of its layers
-    weight: float = 1.0  # of what the generator is told by it
+    weight: float = 1.0  # of the discriminator in the generator's loss
 
 
 class NormedConvolution(keras.layers.Layer):

@@ -11,7 +11,8 @@ import yaml
 
 from shared.errors import UserError
 from shared.mel_config import MelConfig, feature_spec
-from trainer.config.vocoder_config import BigVganConfig, HiFiGanConfig, VocosConfig
+from tests.bench.vocoders import BIGVGAN_V2_SIZES, V3_SIZES
+from trainer.config.vocoder_config import HiFiGanConfig, VocosConfig
 from trainer.vocoder.official_config import find_config, read_config
 
 MELS_22K = {"num_mels": 80, "n_fft": 1024, "hop_size": 256, "sampling_rate": 22050, "fmin": 0, "fmax": 8000}
@@ -70,31 +71,8 @@ def written(path: Path, document: Any) -> Path:
     ("name", "document", "kind", "features"),
     [
         ("config.json", HIFI_GAN_V1, HiFiGanConfig(), "hifigan-22k"),
-        (
-            "config.json",
-            HIFI_GAN_V3,
-            HiFiGanConfig(
-                resblock="2",
-                upsample_rates=(8, 8, 4),
-                upsample_kernel_sizes=(16, 16, 8),
-                upsample_initial_channel=256,
-                resblock_kernel_sizes=(3, 5, 7),
-                resblock_dilation_sizes=((1, 2), (2, 6), (3, 12)),
-            ),
-            "hifigan-22k",
-        ),
-        (
-            "config.json",
-            BIGVGAN_V2,
-            BigVganConfig(
-                upsample_rates=(4, 4, 2, 2, 2, 2),
-                upsample_kernel_sizes=(8, 8, 4, 4, 4, 4),
-                upsample_initial_channel=1536,
-                use_tanh_at_final=False,
-                use_bias_at_final=False,
-            ),
-            "bigvgan-24k-100",
-        ),
+        ("config.json", HIFI_GAN_V3, V3_SIZES, "hifigan-22k"),
+        ("config.json", BIGVGAN_V2, BIGVGAN_V2_SIZES, "bigvgan-24k-100"),
         ("config.yaml", VOCOS, VocosConfig(), "vocos-24k"),
     ],
 )
