@@ -67,6 +67,7 @@ def test_a_part_has_the_very_samples_of_the_whole(kind: str, channels: int, tmp_
         np.testing.assert_array_equal(samples, whole[round(start_s * RATE_HZ) : stop])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [16_000, 24_000])
 def test_a_part_of_opus_has_nearly_the_samples_of_the_whole_and_the_same_every_time(
     rate_hz: int, tmp_path: Path

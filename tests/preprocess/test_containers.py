@@ -199,6 +199,7 @@ def test_a_rate_that_is_no_recordings_is_rejected(rate_hz: int) -> None:
     assert rejected(data).message == f"a sample rate of {rate_hz} Hz"
 
 
+@pytest.mark.slow
 def test_a_long_file_is_decoded_no_further_than_asked() -> None:
     data = encoded(chirp(rate_hz=48_000, seconds=300), kind="webm", codec="libopus", rate_hz=48_000)
     tracemalloc.start()

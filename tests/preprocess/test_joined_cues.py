@@ -75,6 +75,7 @@ def test_a_part_reaches_to_the_middle_of_a_short_pause() -> None:
     assert [(round(part.start_s, 6), round(part.end_s, 6)) for part in parts] == [(0.03, 1.05), (1.65, 2)]
 
 
+@pytest.mark.slow
 def test_a_day_of_words_without_a_pause_is_divided_in_no_time() -> None:
     start_s = time.process_time()
     assert len(list(join_cues(timed([(0.0, 0.3)] * 200_000), max_s=12))) > 4000

@@ -151,6 +151,7 @@ def test_a_tokenizer_that_fails_at_unknown_letters_is_refused(tmp_path: Path) ->
         opened(characters(unknown=None), tmp_path)
 
 
+@pytest.mark.slow
 def test_more_pieces_than_there_are_ids_below_the_languages_are_refused(tmp_path: Path) -> None:
     vocabulary = {f"piece{number}": number for number in range(FIRST_ID)}
     made = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token="piece0"))

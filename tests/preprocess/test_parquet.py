@@ -68,6 +68,7 @@ def test_a_recording_without_a_name_has_that_of_its_file_and_row(tmp_path: Path,
     assert [read_audio_file(one.audio_path) for one in found] == [b"1", b"22", b"333", b"4"]
 
 
+@pytest.mark.slow
 def test_a_text_that_unpacks_to_gigabytes_takes_the_memory_of_one(tmp_path: Path, read: Any) -> None:
     count, text = 3000, "kettle " * 300_000  # 2 MB each, and together 6 GB, in a file of less
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([text]))

@@ -245,6 +245,7 @@ def test_a_rejected_interval_has_the_line_of_its_text(write: Any, read: Any) -> 
     assert grid.splitlines()[int(bad.id.rpartition(":")[2]) - 1].strip() == 'text = "two"'
 
 
+@pytest.mark.slow
 def test_a_folder_of_thousands_of_recordings_is_listed_in_no_time(write: Any, utterances: Any) -> None:
     root = write({f"{number}.{suffix}": TWO for number in range(2000) for suffix in ("wav", "srt")})
     start_s = time.process_time()
@@ -252,6 +253,7 @@ def test_a_folder_of_thousands_of_recordings_is_listed_in_no_time(write: Any, ut
     assert time.process_time() - start_s < 10
 
 
+@pytest.mark.slow
 def test_a_long_text_of_a_textgrid_takes_no_more_memory_than_it_is_long(write: Any, read: Any) -> None:
     tracemalloc.start()
     try:

@@ -192,6 +192,7 @@ def test_whenever_the_disk_fills_the_older_dataset_stays_or_the_new_one_is_compl
         assert found == builds.content(small)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lucky", range(6))  # three shards, the totals, the report, the clean cache
 def test_a_full_disk_under_validation_is_one_line(
     lucky: int, small: Path, spoiled: Path, command: Callable, monkeypatch: pytest.MonkeyPatch

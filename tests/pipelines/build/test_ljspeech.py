@@ -12,6 +12,8 @@ import tokenizers
 
 from preprocess.text import prepare_text
 
+pytestmark = pytest.mark.slow
+
 ENGLISH_ID = 256047
 
 
@@ -65,7 +67,6 @@ def test_the_number_of_frames_is_samples_divided_by_the_hop(by_id: dict, referen
         assert len(record["mel"]) == record["frames"] * 80 * 2
 
 
-@pytest.mark.slow
 def test_tokens_equal_those_of_nllbs_tokenizer(by_id: dict, metadata: dict, reference: Path) -> None:
     tokenizer = tokenizers.Tokenizer.from_file(str(reference / "nllb/tokenizer.json"))
     for utterance_id, record in by_id.items():

@@ -21,6 +21,8 @@ from shared.records import decode
 from shared.tfrecord import read_framed_records
 from tests.pipelines import builds
 
+pytestmark = pytest.mark.slow
+
 CONFIG = "configs/preprocess_multilingual.yaml"
 ROOTS = {
     "ljspeech": "LJSpeech-1.1",
@@ -70,7 +72,6 @@ def mels(data: Path, source: str) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.slow
 def test_every_corpus_is_read_to_its_last_clip_and_written_or_rejected(data: Path, reference: Path) -> None:
     """Counted from the corpora's own files."""
     corpora = reference / "corpora"
@@ -119,7 +120,6 @@ def test_flac_gives_the_mels_of_its_wav_and_mp3_comes_close(data: Path) -> None:
         assert np.abs(mp3[stem][:common] - mel[:common]).mean() < 0.5
 
 
-@pytest.mark.slow
 def test_every_unknown_persian_token_is_named_in_the_report(data: Path, reference: Path) -> None:
     tokenizer = tokenizers.Tokenizer.from_file(str(reference / "nllb/tokenizer.json"))
     persian = [row for row in rows(data) if row["language"] == "pes_Arab"]
@@ -144,7 +144,6 @@ def test_the_manifest_holds_the_corpus_text_and_the_prepared_text(data: Path, re
     assert found == expected
 
 
-@pytest.mark.slow
 def test_another_order_of_sources_gives_the_same_shards(data: Path, reference: Path, tmp_path: Path) -> None:
     config = load_config(CONFIG, of=BuildConfig, overrides=overrides(reference))
     few = {name: config.sources[name] for name in ("mls", "vctk", "librispeech")}
@@ -153,7 +152,6 @@ def test_another_order_of_sources_gives_the_same_shards(data: Path, reference: P
         assert path.read_bytes() == (data / "shards" / path.name).read_bytes()
 
 
-@pytest.mark.slow
 def test_the_dry_run_estimates_the_build(data: Path, reference: Path, command: Callable, tmp_path: Path) -> None:
     forecast = estimate_build(load_config(CONFIG, of=BuildConfig, overrides=overrides(reference)))
     info = Dataset.open(data).info

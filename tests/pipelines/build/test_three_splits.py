@@ -14,6 +14,8 @@ from shared.dataset import Dataset
 from shared.layout import SPLITS, Layout
 from tests.pipelines import builds, damage
 
+pytestmark = pytest.mark.slow
+
 FRACTIONS = ("validation_fraction=0.25", "test_fraction=0.25")
 WAVS = sorted((builds.ENGLISH / "wavs").iterdir())
 
@@ -62,7 +64,6 @@ def test_tensorflow_datasets_find_the_test_split(three: Dataset) -> None:
     assert sum(tests) == len(ids(three, "test")) > 0
 
 
-@pytest.mark.slow
 def test_a_test_split_is_added_and_taken_away_without_decoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = builds.build(tmp_path / "fresh", overrides=FRACTIONS)
     data = builds.build(tmp_path / "data", overrides=FRACTIONS[:1])
@@ -133,7 +134,6 @@ def test_leaked_texts_can_be_rejected(tmp_path: Path) -> None:
     assert validate_dataset(tmp_path / "data").findings == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "text"), [("validation", "In validation."), ("validation", "In validation and test.")]
 )
@@ -160,7 +160,6 @@ def test_a_recording_of_validation_that_test_has_too_is_a_finding(tmp_path: Path
     assert [one.utterance_id for one in found] == ["ljspeech/C1"]
 
 
-@pytest.mark.slow
 def test_a_dataset_with_the_splits_of_its_corpus_is_repaired_and_built_again(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     (corpus / "wavs").mkdir(parents=True)

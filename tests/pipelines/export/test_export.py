@@ -141,6 +141,7 @@ def test_an_interrupted_export_continues(dataset: Dataset, tmp_path: Path, forma
     assert export_dataset(dataset, out=out, format_=format_) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_shards_that_the_dataset_no_longer_has_go(dataset: Dataset, tmp_path: Path, format_: str) -> None:
     export_dataset(dataset, out=tmp_path / "out", format_=format_)
@@ -188,6 +189,7 @@ def test_the_samples_of_one_utterance_are_those_of_its_wav(dataset: Dataset, tmp
         read_waveform(dataset, "english/absent")
 
 
+@pytest.mark.slow
 def test_wavs_are_resampled_and_processed_as_for_the_mels(tmp_path: Path) -> None:
     words = [*WORDS, "features=vocos-24k", "processing={trim_db: 40, max_peak: 0.5}"]
     dataset = Dataset.open(builds.build(tmp_path / "data", overrides=words))
@@ -206,6 +208,7 @@ def check_mel(samples: np.ndarray, *, expected: np.ndarray, spec: FeatureSpec) -
     assert np.abs(mel[loud] - expected[loud]).mean() < 0.01
 
 
+@pytest.mark.slow
 def test_exported_recordings_build_the_dataset_again(dataset: Dataset, tmp_path: Path) -> None:
     """Also without mels, as for a vocoder, where nothing but 16-bit wavs at the mels' rate is taken."""
     export_dataset(dataset, out=tmp_path / "out", format_="wav")

@@ -81,6 +81,7 @@ def test_the_worst_clips_of_every_check_are_shown_worst_first(reported: Path) ->
         assert [values[name] for _, name in shown] == sorted(values.values())[:WORST_PER_CHECK]
 
 
+@pytest.mark.slow
 def test_filtered_clips_are_those_nearest_to_the_threshold(reported: Path) -> None:
     page, filtered = Page(reported / "report.html"), rows_of(reported, "withheld")
     group = [one for one in page.having("data-clip") if one.is_within("div", **{"data-group": "filtered"})]

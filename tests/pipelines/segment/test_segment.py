@@ -69,6 +69,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Talk:
     return Talk(path, spoken)
 
 
+@pytest.mark.slow
 def test_edges_of_speech_are_found_within_a_tenth_of_a_second(talk: Talk) -> None:
     regions = find_speech(measure_activity(read_blocks(talk.path, rate_hz=RATE_HZ)))
     errors_s = []
@@ -80,6 +81,7 @@ def test_edges_of_speech_are_found_within_a_tenth_of_a_second(talk: Talk) -> Non
         assert any(one.start_s < end_s and start_s < one.end_s for start_s, end_s in talk.spoken)  # none in a pause
 
 
+@pytest.mark.slow
 def test_no_word_is_cut_and_the_parts_are_those_of_the_reader(talk: Talk, tmp_path: Path) -> None:
     (done,) = segment([talk.path], lengths=ClipLengths(), workers=1)
     assert done.division.too_short == done.division.too_long == []
@@ -107,6 +109,7 @@ def test_no_word_is_cut_and_the_parts_are_those_of_the_reader(talk: Talk, tmp_pa
         np.testing.assert_array_equal(samples, whole[first : first + len(samples)])
 
 
+@pytest.mark.slow
 def test_noise_and_silence_are_no_speech(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).normal(size=20 * RATE_HZ) * 0.05
     soundfile.write(tmp_path / "noise.wav", noise, RATE_HZ)
@@ -145,6 +148,7 @@ def test_the_command_writes_the_table_and_names_what_it_cannot_read_and_continue
     assert {line.partition(",")[0] for line in more.removeprefix(filled).splitlines()} == {"book/c.wav"}
 
 
+@pytest.mark.slow
 def test_speech_that_fills_the_recording_is_found_to_its_end(tmp_path: Path) -> None:
     """Wherever in a chunk of the detector the recording ends, and without a pause before or behind."""
     speech = speech_of(sorted((CORPORA / "english/wavs").iterdir())[3])
