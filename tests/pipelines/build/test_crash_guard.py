@@ -212,7 +212,9 @@ def test_builds_that_repeat_a_note_count_it_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["segfault", "worker-only", "hang", pytest.param("memory", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "fault", ["segfault", "hang", *(pytest.param(one, marks=pytest.mark.soak) for one in ("worker-only", "memory"))]
+)
 def test_a_build_in_one_process_ends_by_the_fault_and_the_next_one_rejects_it(fault: str, tmp_path: Path) -> None:
     faults = {"C00003": fault}
     corpus = faulty.make_corpus(tmp_path / "corpus", faults)

@@ -98,6 +98,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", READERS)
 def test_every_row_and_mel_is_that_of_the_dataset(either: Dataset, tmp_path: Path, format_: str) -> None:
     assert export_dataset(either, out=tmp_path, format_=format_) == len(either.info.shards) > 3

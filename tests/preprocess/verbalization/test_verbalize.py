@@ -339,6 +339,7 @@ def least_cpu_s(text: str, *, language: str, bound_s: float) -> float:
     return min(taken)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "language", ["eng_Latn", "deu_Latn", "fra_Latn", "rus_Cyrl", "kor_Hang", "pes_Arab", "amh_Ethi"]
 )
@@ -347,6 +348,7 @@ def test_ten_thousand_characters_take_less_than_a_second(kind: str, language: st
     assert least_cpu_s(HOSTILE[kind], language=language, bound_s=1) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", [code for code in CONVENTIONS if CONVENTIONS[code].rules])
 @pytest.mark.parametrize("kind", ["signs between digits", "spaced groups", "dots"])
 def test_no_rule_takes_long_for_ten_thousand_characters(kind: str, language: str) -> None:

@@ -189,6 +189,7 @@ def test_sentences_are_joined_with_their_pauses() -> None:
     assert len(sound.samples) == len(sound.mel) * 256
 
 
+@pytest.mark.slow
 def test_the_folder_has_a_line_for_each_clip_the_figures_and_a_page(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
