@@ -113,14 +113,15 @@ profile: $(READY)  ## measure the time of each batch shape, and record a profile
 	  --out $(call path,$(if $(filter file,$(origin OUT)),$(RUN)/profile,$(OUT))) $(ARGS)
 
 tune: $(READY)  ## choose settings by trials of the step on this machine, and write a config: CONFIG= DATA= OUT=tuned.yaml ARGS=--raise-batch
-	$(BIN)/myxtts-train tune $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) \
+	exec $(BIN)/myxtts-train tune $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) \
 	  --out $(call path,$(if $(filter file,$(origin OUT)),tuned.yaml,$(OUT))) $(ARGS)
 
+# exec: make then signals the training itself, and not a shell before it
 train: $(READY)  ## train a model, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
-	$(BIN)/myxtts-train train $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) --run $(call path,$(RUN)) $(ARGS)
+	exec $(BIN)/myxtts-train train $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) --run $(call path,$(RUN)) $(ARGS)
 
 vocoder: $(READY)  ## train a vocoder, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
-	$(BIN)/myxtts-train vocoder train $(call path,$(or $(CONFIG),configs/vocoder_sample.yaml)) --data $(call path,$(DATA)) --run $(call path,$(RUN)) $(ARGS)
+	exec $(BIN)/myxtts-train vocoder train $(call path,$(or $(CONFIG),configs/vocoder_sample.yaml)) --data $(call path,$(DATA)) --run $(call path,$(RUN)) $(ARGS)
 
 monitor: $(READY)  ## watch a training from outside: progress, losses, its process, the GPUs: RUN= ARGS=--once
 	$(BIN)/myxtts-train monitor $(call path,$(RUN)) $(ARGS)
@@ -143,7 +144,7 @@ synthesize: $(READY)  ## synthesize a text of any length: RUN= TEXT= FILE= LANGU
 	  $(if $(REFERENCE),--reference $(call path,$(REFERENCE))) --out $(call path,$(OUT)) $(ARGS) \
 	  -- $(call path,$(RUN)) $(if $(FILE),,"$$SAID") || test $$? -eq 1
 
-export: $(READY)  ## export a run as SavedModel, weights and config: RUN= OUT=runs/sample/export ARGS=
+export: $(READY)  ## export a run for speaking on other machines, and as SavedModel: RUN= OUT=runs/sample/export ARGS=
 	$(BIN)/myxtts-train export --run $(call path,$(RUN)) --out $(call path,$(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT))) $(ARGS)
 
 quickstart: preprocess validate train synthesize  ## preprocess, validate, train, synthesize: the sample corpus that ships with the tests

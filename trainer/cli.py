@@ -265,7 +265,7 @@ def evaluate(run: Path, data: str, checkpoint: str | None, split: str, clips: in
     help="Maximum length of the text.",
 )
 def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, max_tokens: int) -> None:
-    """Export the model: a SavedModel for texts and speech of limited length, weights, config, vocabulary."""
+    """Export the model: all that `myxtts-speak` needs, and a SavedModel for texts and speech of limited length."""
     start_tensorflow(gpus="hidden")  # a training may be running on it
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.export import export_run

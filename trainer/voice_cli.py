@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from shared.errors import UserError
+from trainer.checkpoint.checkpoint_files import run_info_path
 from trainer.platform.tf_setup import start_tensorflow
 
 _run = click.argument("run", type=click.Path(path_type=Path))
@@ -49,7 +49,7 @@ def list_voices(run: Path) -> None:
     """List the saved voices of RUN: name, seconds of clips, file."""
     from trainer.speech.voice_store import VoiceStore
 
-    _check_run(run)
+    run_info_path(run)
     for one in VoiceStore(run / "voices").list_voices(log=functools.partial(click.echo, err=True)):
         click.echo(f"{one.voice.name}\t{one.voice.duration_s:.1f} s\t{one.path}")
 
@@ -61,10 +61,5 @@ def delete_voice(run: Path, name: str) -> None:
     """Delete the saved voice NAME of RUN."""
     from trainer.speech.voice_store import VoiceStore
 
-    _check_run(run)
+    run_info_path(run)
     VoiceStore(run / "voices").delete(name)
-
-
-def _check_run(run: Path) -> None:
-    if not (run / "run.json").is_file():
-        raise UserError(f"{run}: no run here; expected the folder of a training")

@@ -27,6 +27,7 @@ from trainer.checkpoint.checkpoint_files import (
     CheckpointFile,
     best_checkpoint_path,
     checkpoint_path,
+    exported_weights_path,
     list_checkpoints,
     remove_surplus,
 )
@@ -88,7 +89,7 @@ def copy_to_host(variables: NamedVariables) -> dict[str, np.ndarray]:
 
 
 def find_checkpoint(run: Path, name: str | None) -> CheckpointFile:
-    """Find a checkpoint for synthesis or evaluation.
+    """Find a checkpoint of a run or of an export, for synthesis or evaluation.
 
     Args:
         name: "best", "last" or a step; None means the best if there is one, else the last.
@@ -96,7 +97,8 @@ def find_checkpoint(run: Path, name: str | None) -> CheckpointFile:
     Raises:
         UserError: there is no such checkpoint.
     """
-    saved, best = list_checkpoints(run), best_checkpoint_path(run)
+    best, exported = best_checkpoint_path(run), exported_weights_path(run)
+    saved = [CheckpointFile(read_progress(exported).step, exported)] if exported.is_file() else list_checkpoints(run)
     named = {str(one.step): one for one in saved}
     if saved:
         named["last"] = saved[-1]
@@ -125,23 +127,34 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) 
     Raises:
         UserError: the disk is full or fails; the last `max_to_keep` before this one are intact.
     """
-    folder = run / "checkpoints"
     path = checkpoint_path(run, step=snapshot.progress.step)
+    remove_surplus(run, max_to_keep=max_to_keep)
+    with writing(path, advice="the previous checkpoint is intact; free disk space and run the same command again"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_snapshot(path, snapshot)
+        if snapshot.progress.best_step == snapshot.progress.step:
+            link_file(path, best_checkpoint_path(run))
+        fsync_path(path.parent)
+    remove_surplus(run, max_to_keep=max_to_keep)
+    return path
+
+
+def write_snapshot(path: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot into a file atomically.
+
+    Args:
+        snapshot: consumed; each array is released as soon as it is written.
+
+    Raises:
+        OSError: the disk is full or fails.
+    """
     metadata = {
         "progress": _progress_json(snapshot.progress),
         "contract": snapshot.contract,
         "crc32": json.dumps({name: _crc32(array) for name, array in snapshot.arrays.items()}),
     }
-    remove_surplus(run, max_to_keep=max_to_keep)
-    with writing(path, advice="the previous checkpoint is intact; free disk space and run the same command again"):
-        folder.mkdir(parents=True, exist_ok=True)
-        with new_file(path) as file:
-            _write_arrays(file, snapshot.arrays, metadata=metadata)
-        if snapshot.progress.best_step == snapshot.progress.step:
-            link_file(path, best_checkpoint_path(run))
-        fsync_path(folder)
-    remove_surplus(run, max_to_keep=max_to_keep)
-    return path
+    with new_file(path) as file:
+        _write_arrays(file, snapshot.arrays, metadata=metadata)
 
 
 def read_progress(path: Path) -> Progress:
@@ -152,16 +165,6 @@ def read_progress(path: Path) -> Progress:
     """
     with _opened(path) as file:
         return _progress(file)
-
-
-def has_ema_weights(path: Path) -> bool:
-    """Return True if the checkpoint holds EMA weights.
-
-    Raises:
-        UserError: the file is damaged.
-    """
-    with _opened(path) as file:
-        return any(name.startswith("optimizer/") and name.endswith(average_name("")) for name in file.keys())  # noqa: SIM118 (not a mapping)
 
 
 def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None, contract: str) -> Progress:

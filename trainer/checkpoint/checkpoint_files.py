@@ -2,6 +2,7 @@
 
     RUN/checkpoints/step-00000200.safetensors     the checkpoint of a step
     RUN/checkpoints/best.safetensors              a second name of the one with the lowest score
+    OUT/weights.safetensors                       the one that an export holds, without the state of the optimizer
 
 Programs that only look at a run import this module without TensorFlow.
 """
@@ -38,6 +39,23 @@ def checkpoint_path(run: Path, *, step: int) -> Path:
 def best_checkpoint_path(run: Path) -> Path:
     """The second name of the best checkpoint; the file may be absent."""
     return run / "checkpoints" / _BEST
+
+
+def exported_weights_path(out: Path) -> Path:
+    """The weights of an export; the file is absent from a run."""
+    return out / "weights.safetensors"
+
+
+def run_info_path(run: Path) -> Path:
+    """The description of a run or of an export.
+
+    Raises:
+        UserError: the folder has none.
+    """
+    path = run / "run.json"
+    if not path.is_file():
+        raise UserError(f"{run}: no run here; expected what `make train RUN={run}` or `make export OUT={run}` writes")
+    return path
 
 
 def list_checkpoints(run: Path) -> list[CheckpointFile]:

@@ -10,13 +10,11 @@ Weights go by their names. The rows of the embedding go by NLLB's token ids, so 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pydantic
 
 from shared.dataset import Contract, Dataset, contract_differences
 from shared.errors import UserError
@@ -46,34 +44,17 @@ class Pretrained(NamedTuple):
     paces: dict[str, SpeechPace]
 
 
-class _ExportConfig(pydantic.BaseModel):
-    """What the `config.json` of an export says of its weights."""
-
-    model: ModelConfig
-    contract: Contract
-    step: int
-    lengths: ReferenceLength
-    paces: dict[str, SpeechPace] = {}  # default: not exported
-
-
 def open_pretrained(folder: Path) -> Pretrained:
     """Find the best checkpoint of a run, or the last one if none is the best; or the weights of an export.
 
     Raises:
         UserError: there is neither, or a file is damaged.
     """
-    vocabulary = folder / "vocab.json"
-    if (folder / "run.json").is_file():
-        run, saved = read_run_info(folder), find_checkpoint(folder, None)
-        facts = run.config.model, run.contract, Vocabulary.load(vocabulary), run.lengths, run.paces
-        return Pretrained(saved.path, f"{folder}, {saved}", *facts)
-    try:
-        export = _ExportConfig.model_validate(json.loads((folder / "config.json").read_bytes()))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{folder}: neither a run nor an export; expected the RUN or the OUT of one") from error
-    name = f"{folder}, exported from step {export.step}"
-    facts = export.model, export.contract, Vocabulary.load(vocabulary), export.lengths, export.paces
-    return Pretrained(folder / "weights.safetensors", name, *facts)
+    run, saved = read_run_info(folder), find_checkpoint(folder, None)
+    vocabulary = Vocabulary.load(folder / "vocab.json")
+    return Pretrained(
+        saved.path, f"{folder}, {saved}", run.config.model, run.contract, vocabulary, run.lengths, run.paces
+    )
 
 
 def prepare_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:

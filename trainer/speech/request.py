@@ -16,6 +16,7 @@ from shared.errors import UserError
 from shared.languages import resolve_language
 from shared.messages import first_few
 from shared.vocabulary import Vocabulary
+from trainer.checkpoint.checkpoint_files import run_info_path
 from trainer.config.speech_bounds import MAX_CHARACTERS
 from trainer.speech.sentences import TextPiece, paragraphs_of, split_text
 
@@ -40,21 +41,21 @@ class TextFrontEnd:
         """
         Args:
             run: the run or export, for messages.
-            languages: codes of the languages that the run was trained on; empty if they are unknown.
+            languages: codes of the languages that the run was trained on.
             normalizer: the text normalizer of its dataset; None: it had none.
         """
         self._run, self._languages, self._normalizer = run, languages, normalizer
 
     @classmethod
     def of_run(cls, run: Path) -> TextFrontEnd:
-        """The front end of a run or export. That there is none, or a damaged `run.json`, is left to the model's loader.
+        """The front end of a run or export. A damaged `run.json` is left to the model's loader.
 
         Raises:
-            UserError: the vocabulary is damaged, or the text normalizer of the dataset is not installed as it was.
+            UserError: there is no run, its vocabulary is damaged, or the text normalizer of the dataset is not
+                installed as it was.
         """
-        path = run / "vocab.json"
-        languages = Vocabulary.load(path).languages if path.is_file() else []
-        return cls(run, languages=languages, normalizer=normalizer_of(_normalizer_identity(run / "run.json")))
+        normalizer = normalizer_of(_normalizer_identity(run_info_path(run)))
+        return cls(run, languages=Vocabulary.load(run / "vocab.json").languages, normalizer=normalizer)
 
     def prepare(self, text: str, *, language: str | None, is_normalized: bool = False) -> SynthesisRequest:
         """Prepare a text.
@@ -134,12 +135,10 @@ def _trained_language(language: str | None, *, languages: Sequence[str], run: Pa
         UserError: the run was not trained on the language, or none is given and there are several.
     """
     if language is None:
-        if not languages:
-            raise UserError(f"{run}: no run here; `make train RUN={run}` creates one")
         if len(languages) > 1:
             raise UserError(f"no language: {run.name} speaks {', '.join(languages)}; expected one of them")
         return languages[0]
     code = resolve_language(language)
-    if languages and code not in languages:
+    if code not in languages:
         raise UserError(f"{run.name} was not trained on {code}; it speaks {', '.join(languages)}")
     return code

@@ -85,9 +85,10 @@ class Synthesizer:
         tokenizer: str | None = None,
         vocoder: Path | str | None = None,
     ) -> Synthesizer:
-        """Load the model of a run.
+        """Load the model of a run or of an export.
 
         Args:
+            run: the folder that training or `myxtts-train export` wrote.
             checkpoint: "best", "last" or a step; None is the best if there is one, and else the last.
             tokenizer: its path, if it has moved since the shards were built.
             vocoder: a vocoder file, which `myxtts-train vocoder convert` writes; None: Griffin-Lim.

@@ -1,34 +1,41 @@
-"""`myxtts-train export`: a run's model as a SavedModel, which needs none of this code, and as plain weights.
+"""`myxtts-train export`: a run's model, for `myxtts-speak` and the synthesizer, and for software without this code.
 
 OUT/saved_model/           signature `synthesize`: tokens, crop, seed -> mel, steps, stopped, alignment
-OUT/weights.safetensors    every weight by name, float32
-OUT/config.json            model, contract, step, whether the weights are their moving average (`averaged`), limits
+OUT/signature.json         the most tokens and steps of the signature
+OUT/weights.safetensors    every weight by name, float32: its moving average if the run has one
+OUT/run.json               the run: config, contract, lengths and paces of training
 OUT/vocab.json             the compact vocabulary; the position of a token is its id
+OUT/voices/                the saved voices of the run, and those that were saved here
 """
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import safetensors.numpy
 import tensorflow as tf
 
 from shared.errors import UserError, writing
 from shared.files import fsync_path, remove_tree, temporary_files_of, temporary_path, write_bytes, write_json
-from trainer.checkpoint.checkpoint import find_checkpoint, has_ema_weights, named_variables
-from trainer.checkpoint.checkpoint_files import CheckpointFile
+from trainer.checkpoint.checkpoint import (
+    Snapshot,
+    copy_to_host,
+    find_checkpoint,
+    named_variables,
+    write_snapshot,
+)
+from trainer.checkpoint.checkpoint_files import CheckpointFile, exported_weights_path
 from trainer.checkpoint.run_dir import load_trained_model, read_run_info
 from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_crop import reference_pieces
 from trainer.model.xtts import XTTS
 
 LEFTOVER_S = 24 * 3600.0  # leftovers of killed exports are deleted after this time
-NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
+NAMES = {"saved_model", "signature.json", "weights.safetensors", "run.json", "vocab.json", "voices"}
 
 
 class ExportResult(NamedTuple):
@@ -61,13 +68,6 @@ def export_run(
     model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
     saved = saved._replace(step=progress.step)
     steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
-    weights = {name: np.asarray(variable, np.float32) for name, variable in named_variables(model).items()}
-    config = {
-        "step": progress.step,
-        "averaged": has_ema_weights(saved.path),
-        "max_tokens": max_tokens,
-        "max_steps": steps,
-    }
     with writing(out, advice="expected a folder for the export"):
         _check_replaceable(out)
         log(f"writing {saved}: the graph of a large model takes minutes")
@@ -80,19 +80,26 @@ def export_run(
                 max_steps=steps,
             )
             tf.saved_model.save(module, str(folder / "saved_model"), signatures={"synthesize": module.synthesize})
-            write_bytes(folder / "weights.safetensors", safetensors.numpy.save(weights))
+            write_json(folder / "signature.json", {"max_tokens": max_tokens, "max_steps": steps})
+            write_json(folder / "run.json", info)
             write_bytes(folder / "vocab.json", (run / "vocab.json").read_bytes())
-            write_json(
-                folder / "config.json",
-                {**info.model_dump(mode="json", include={"contract", "lengths", "paces"}), **config}
-                | {"model": info.config.model.model_dump(mode="json")},
-            )
-    return ExportResult(saved, sum(array.size for array in weights.values()))
+            _copy_voices(folder / "voices", sources=(run / "voices", out / "voices"))
+            weights = Snapshot(copy_to_host(named_variables(model)), progress, contract.fingerprint)
+            write_snapshot(exported_weights_path(folder), weights)
+    return ExportResult(saved, model.count_params())
+
+
+def _copy_voices(folder: Path, *, sources: tuple[Path, ...]) -> None:
+    """Copy saved voices; those of later sources take the place of earlier ones."""
+    for source in sources:
+        if source.is_dir():
+            shutil.copytree(source, folder, dirs_exist_ok=True)
 
 
 def _check_replaceable(out: Path) -> None:
     """Raises UserError if the folder holds anything but an export."""
-    if out.exists() and not (out.is_dir() and {path.name for path in out.iterdir()} <= NAMES):
+    found = {path.name for path in out.iterdir()} if out.is_dir() else {out.name} if out.exists() else set()
+    if not (found <= NAMES and ("saved_model" in found or not found)):
         raise UserError(f"{out}: holds something other than an export; expected a new folder")
 
 

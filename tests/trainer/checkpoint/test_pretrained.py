@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,14 @@ from shared.files import write_json
 from shared.languages import language_id
 from shared.vocabulary import END_ID, PAD_ID, UNKNOWN_ID, Vocabulary
 from tests.trainer.models import NARROW
-from trainer.checkpoint.checkpoint import Progress, Snapshot, copy_to_host, named_variables, write_checkpoint
+from trainer.checkpoint.checkpoint import (
+    Progress,
+    Snapshot,
+    copy_to_host,
+    named_variables,
+    write_checkpoint,
+    write_snapshot,
+)
 from trainer.checkpoint.pretrained import (
     EMBEDDING_SUFFIX,
     _adapted_rows,
@@ -90,13 +97,12 @@ def make_run(run: Path, *, dataset: Dataset) -> XTTS:
 
 def make_export(out: Path, *, run: Path, model: XTTS) -> Path:
     """What an export holds besides the SavedModel."""
-    document = json.loads((run / "run.json").read_text())
     out.mkdir()
-    content = {"step": 5, "model": document["config"]["model"]}
-    content |= {name: document[name] for name in ("contract", "lengths", "paces")}
-    (out / "config.json").write_text(json.dumps(content))
-    (out / "vocab.json").write_bytes((run / "vocab.json").read_bytes())
-    safetensors.numpy.save_file(copy_to_host(named_variables(model)), out / "weights.safetensors")
+    for name in ("run.json", "vocab.json"):
+        shutil.copyfile(run / name, out / name)
+    contract = read_run_info(run).contract.fingerprint
+    exported = Snapshot(copy_to_host(named_variables(model)), Progress(5, Position(), "order"), contract)
+    write_snapshot(out / "weights.safetensors", exported)
     return out
 
 
@@ -197,7 +203,9 @@ def test_weights_of_another_kind_are_refused_with_what_differs(dataset: Dataset,
     changed = dataset._replace(info=dataset.info.model_copy(update={"contract": contract}))
     with pytest.raises(UserError, match=r"features\.sample_rate_hz is 24000, there it is 22050; .*build the dataset"):
         check_pretrained(pretrained, model=CONFIG.model, dataset=changed)
-    with pytest.raises(UserError, match=r"neither a run nor an export; expected the RUN or the OUT of one"):
+    with pytest.raises(
+        UserError, match=r"no run here; expected what `make train RUN=.*` or `make export OUT=.*` writes"
+    ):
         open_pretrained(tmp_path)
     (run / "run.json").write_text("[]")
     with pytest.raises(UserError, match=r"run\.json: damaged"):
@@ -209,15 +217,17 @@ def test_a_file_that_lacks_a_weight_is_named(dataset: Dataset, tmp_path: Path) -
     model = make_run(run, dataset=dataset)
     out = make_export(tmp_path / "export", run=run, model=model)
     whole = safetensors.numpy.load_file(out / "weights.safetensors")
+    with safetensors.safe_open(out / "weights.safetensors", framework="numpy") as file:
+        metadata = file.metadata()
     vocabulary = Vocabulary.load(dataset.layout.vocabulary)
     for lost in (next(name for name in whole if name.endswith(EMBEDDING_SUFFIX)), next(iter(whole))):
         safetensors.numpy.save_file(
-            {name: value for name, value in whole.items() if name != lost}, out / "weights.safetensors"
+            {name: value for name, value in whole.items() if name != lost}, out / "weights.safetensors", metadata
         )
         with pytest.raises(UserError, match=f"{lost} is absent.* init_from needs the weights of {out}") as found:
             load_pretrained(open_pretrained(out), model=model, vocabulary=vocabulary)
         assert "remove it" not in str(found.value)
-    safetensors.numpy.save_file(whole, out / "weights.safetensors")
+    safetensors.numpy.save_file(whole, out / "weights.safetensors", metadata)
     (out / "vocab.json").write_bytes(Vocabulary({**vocabulary.by_id, POLISH: "pol_Latn"}).to_json())
     with pytest.raises(UserError, match=r"rows in the embedding of a model with a vocabulary of"):
         load_pretrained(open_pretrained(out), model=model, vocabulary=vocabulary)

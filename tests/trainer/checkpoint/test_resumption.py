@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.checkpoint.checkpoint import find_checkpoint, has_ema_weights, load_checkpoint
+from trainer.checkpoint.checkpoint import find_checkpoint, load_checkpoint
 from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.checkpoint.run_state import RunState
 from trainer.config.plateau_config import PlateauConfig
@@ -223,16 +223,22 @@ def test_synthesis_loads_the_ema_weights_and_training_the_raw_weights(tmp_path: 
     state._optimizer.state()["weight/average"].assign(7.0)
     save_at(state, 1)
     (saved,) = list_checkpoints(tmp_path)
-    assert has_ema_weights(saved.path)
     model = Weight()
     load_checkpoint(saved.path, model=model, contract="c")  # type: ignore[arg-type]
     assert float(model.variables[0].numpy()) == 7.0
     state, _ = resumed(tmp_path, **asked)
     assert float(state._model.variables[0].numpy()) == 1.0
     assert float(state._optimizer.state()["weight/average"].numpy()) == 7.0
-    save_at(make_state(tmp_path / "plain"), 1)
-    (saved,) = list_checkpoints(tmp_path / "plain")
-    assert not has_ema_weights(saved.path)
+
+
+def test_synthesis_loads_the_raw_weights_of_a_run_without_averages(tmp_path: Path) -> None:
+    state = make_state(tmp_path)
+    state._model.variables[0].assign(3.0)
+    save_at(state, 1)
+    (saved,) = list_checkpoints(tmp_path)
+    model = Weight()
+    load_checkpoint(saved.path, model=model, contract="c")  # type: ignore[arg-type]
+    assert float(model.variables[0].numpy()) == 3.0
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 def front_end(run: Path, contract: dict[str, object]) -> TextFrontEnd:
     run.mkdir(exist_ok=True)
-    (run / "run.json").write_text(json.dumps({"contract": contract}))
+    return described_front_end(run, json.dumps({"contract": contract}).encode())
+
+
+def described_front_end(run: Path, document: bytes) -> TextFrontEnd:
+    (run / "run.json").write_bytes(document)
+    (run / "vocab.json").write_bytes(Vocabulary({1: "<pad>", 2: "</s>", 3: "<unk>", 256047: "eng_Latn"}).to_json())
     return TextFrontEnd.of_run(run)
 
 
@@ -111,6 +116,5 @@ def test_a_command_that_speaks_says_when_another_version_prepared_the_texts_of_t
     "document", [b"[" * 100_000, b"", b"[]", b"{}", b'{"contract": 5}', b'{"contract": {"text_normalizer": 5}}']
 )
 def test_what_is_wrong_with_a_run_is_left_to_those_who_load_it(document: bytes, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_bytes(document)
-    (piece,) = TextFrontEnd.of_run(tmp_path).prepare("It is loud.", language="eng_Latn").pieces
+    (piece,) = described_front_end(tmp_path, document).prepare("It is loud.", language="eng_Latn").pieces
     assert piece.text == "It is loud."

@@ -84,12 +84,6 @@ def test_no_run(mistake: Callable[..., str], speak_command: Callable[..., Outcom
         assert "no run here" in outcome.err
 
 
-def test_an_export_in_the_place_of_a_run(mistake: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "config.json").touch()
-    (tmp_path / "vocab.json").write_bytes(Vocabulary({1: "<pad>", 2: "</s>", 3: "<unk>", 256047: "eng_Latn"}).to_json())
-    assert "an export, which other software reads; expected the run" in mistake(run=tmp_path)
-
-
 @pytest.mark.parametrize("language", ["inglish", "", "eng_Arab", "</s>"])
 def test_an_unknown_language(mistake: Callable[..., str], language: str) -> None:
     assert f"unknown language {language!r}" in mistake(language=language)

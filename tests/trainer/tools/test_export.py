@@ -28,7 +28,9 @@ from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_encoder import Conditioning
 from trainer.model.xtts import XTTS, Generated
 from trainer.optim.ema import average_name
-from trainer.tools.export import LEFTOVER_S, _check_replaceable, _new_folder, synthesizer
+from trainer.speech.options import SpeechOptions
+from trainer.speech.synthesizer import Synthesizer
+from trainer.tools.export import LEFTOVER_S, _check_replaceable, _copy_voices, _new_folder, synthesizer
 
 STRANGER = """
 import sys, numpy as np, tensorflow as tf
@@ -54,7 +56,7 @@ def trained_model(dataset: Dataset, tmp_path: Path, request: pytest.FixtureReque
     In float32, unless a test asks for another precision.
     """
     precision = getattr(request, "param", "float32")
-    config = TrainConfig(model=ModelConfig(size="pico", precision=precision, crop_frames=24))
+    config = TrainConfig(model=ModelConfig(size="pico", precision=precision, crop_frames=24), xla=False)
     write_run_files(
         tmp_path / "run", prepare_run_info(tmp_path / "run", config=config, dataset=dataset), dataset=dataset
     )
@@ -117,8 +119,8 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
     ended = subprocess.run([*words, str(tmp_path / "said.npz")], cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     said = np.load(tmp_path / "said.npz")
-    config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
-    assert config["averaged"] is True
+    signature = json.loads((tmp_path / "out" / "signature.json").read_text(encoding="utf-8"))
+    assert signature["max_tokens"] == 24
     for way, crop_frames in (
         ("", 24),
         ("longer_", 24),
@@ -129,18 +131,42 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
             token_counts=tf.constant([11]),
             crop=tf.constant(crop),
             crop_frames=tf.constant([crop_frames]),
-            max_steps=config["max_steps"],
+            max_steps=signature["max_steps"],
             seed=7,
         )
         steps = int(here.steps[0])
         assert said[f"{way}steps"].tolist() == [steps]
         assert said[f"{way}alignment"].shape == (1, steps, 11)
-        tolerance = TOLERANCES[config["model"]["precision"]]
+        tolerance = TOLERANCES[trained_model.config.precision]
         np.testing.assert_allclose(said[f"{way}mel"], here.mel[:, : steps * 4], atol=tolerance)
     weights = safetensors.numpy.load_file(tmp_path / "out" / "weights.safetensors")
     assert {name: array.tobytes() for name, array in weights.items()} == {
         name: np.asarray(variable).tobytes() for name, variable in named_variables(trained_model).items()
     }
+    spoken = [
+        Synthesizer.load(folder).say("It is loud.", language="en", options=SpeechOptions(max_sentence_s=0.3), log=len)
+        for folder in (tmp_path / "run", tmp_path / "out")
+    ]
+    np.testing.assert_array_equal(spoken[1].samples, spoken[0].samples)
+
+
+def test_an_export_has_the_voices_of_its_run_and_keeps_its_own(tmp_path: Path) -> None:
+    run, out = tmp_path / "run" / "voices", tmp_path / "out" / "voices"
+    _copy_voices(tmp_path / "none", sources=(run, out))
+    assert not (tmp_path / "none").exists()
+    for folder, names in ((run, "ab"), (out, "bc")):
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.safetensors").write_text(f"{name} of {folder.parent.name}")
+    _copy_voices(tmp_path / "new", sources=(run, out))
+    copied = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
+    assert copied == {"a.safetensors": "a of run", "b.safetensors": "b of out", "c.safetensors": "c of out"}
+
+
+def test_training_does_not_go_on_in_an_export(dataset: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "weights.safetensors").touch()
+    with pytest.raises(UserError, match=r"an export, which training cannot continue; .* with init_from="):
+        prepare_run_info(tmp_path, config=TrainConfig(), dataset=dataset)
 
 
 @pytest.mark.usefixtures("trained_model")
@@ -173,15 +199,15 @@ def found(folder: Path) -> dict[str, str]:
 def test_an_export_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
     with pytest.raises(RuntimeError):
-        put(out, config="new", is_cut_short=True)
+        put(out, run="new", is_cut_short=True)
     assert list((tmp_path / "new").iterdir()) == []
-    put(out, config="old", vocab="old")
+    put(out, run="old", vocab="old")
     with pytest.raises(RuntimeError):
-        put(out, config="new", is_cut_short=True)
-    assert found(out) == {"config.json": "old", "vocab.json": "old"}
+        put(out, run="new", is_cut_short=True)
+    assert found(out) == {"run.json": "old", "vocab.json": "old"}
     _check_replaceable(out)
-    put(out, config="new")
-    assert found(out) == {"config.json": "new"}
+    put(out, run="new")
+    assert found(out) == {"run.json": "new"}
     assert list((tmp_path / "new").iterdir()) == [out]
 
 
@@ -194,17 +220,19 @@ def test_an_export_removes_what_a_killed_one_left_and_not_what_another_still_wri
     for folder in (killed, other, longer):
         os.utime(folder, (time.time() - LEFTOVER_S - 60,) * 2)
     with _new_folder(out) as slow:
-        put(out, config="fast")
+        put(out, run="fast")
         assert not killed.exists()
-        (slow / "config.json").write_text("slow")
-    assert found(out) == {"config.json": "slow"}
+        (slow / "run.json").write_text("slow")
+    assert found(out) == {"run.json": "slow"}
     assert set(tmp_path.iterdir()) == {out, other, longer}
 
 
 def test_an_export_takes_the_place_of_nothing_but_an_export(tmp_path: Path) -> None:
     _check_replaceable(tmp_path)
     _check_replaceable(tmp_path / "nowhere")
-    (tmp_path / "thesis.txt").touch()
-    for out in (tmp_path, tmp_path / "thesis.txt"):
+    (tmp_path / "run").mkdir()
+    for name in ("thesis.txt", "run/run.json", "run/vocab.json"):
+        (tmp_path / name).touch()
+    for out in (tmp_path, tmp_path / "thesis.txt", tmp_path / "run"):
         with pytest.raises(UserError, match="holds something other than an export"):
             _check_replaceable(out)
