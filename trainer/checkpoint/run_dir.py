@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pydantic
+import tensorflow as tf
 
 from shared.dataset import Contract, Dataset, Sha256, contract_differences
 from shared.errors import UserError, writing
@@ -15,7 +16,13 @@ from shared.locks import write_lock
 from shared.storage_path import StoragePath
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import Progress, load_checkpoint
-from trainer.checkpoint.checkpoint_files import CheckpointFile, list_checkpoints, remove_leftovers
+from trainer.checkpoint.checkpoint_files import (
+    CheckpointFile,
+    exported_weights_path,
+    list_checkpoints,
+    remove_leftovers,
+    run_info_path,
+)
 from trainer.config.model_config import CHANGEABLE
 from trainer.config.train_config import TrainConfig
 from trainer.data.plan import BucketLimit
@@ -53,20 +60,16 @@ class RunInfo(pydantic.BaseModel):
 
 
 def read_run_info(run: Path) -> RunInfo:
-    """Read the description of an existing run.
+    """Read the description of an existing run or export.
 
     Raises:
-        UserError: there is no run, or its description is damaged.
+        UserError: there is none, or it is damaged or cannot be read.
     """
-    path = run / "run.json"
+    path = run_info_path(run)
     try:
         return RunInfo.model_validate_json(path.read_bytes())
     except OSError as error:
-        if (run / "config.json").is_file():
-            raise UserError(
-                f"{run}: an export, which other software reads; expected the run that it was made of"
-            ) from error
-        raise UserError(f"{run}: no run here ({error.strerror}: {path}); `make train RUN={run}` creates one") from error
+        raise UserError(f"{path}: cannot be read ({error.strerror}); expected a readable file") from error
     except pydantic.ValidationError as error:
         raise UserError(f"{path}: damaged ({error.errors()[0]['msg']}); train into another RUN") from error
 
@@ -74,22 +77,26 @@ def read_run_info(run: Path) -> RunInfo:
 def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     """Return the run's new description, after checking that an existing run has the same model and dataset contract.
 
+    A run without a checkpoint begins as it is asked to now.
+
     Raises:
-        UserError: the folder holds a run of another model, dataset contract or vocabulary, or with other frozen parts.
+        UserError: the folder holds a run of another model, dataset contract or vocabulary, or with other frozen parts,
+            or an export.
     """
+    if exported_weights_path(run).is_file():
+        raise UserError(
+            f"{run}: an export, which training cannot continue; train into another RUN, with init_from={run}"
+        )
     info = RunInfo.of(config, dataset=dataset)
-    if (run / "run.json").exists():
-        old = read_run_info(run)
-        _check_same(old, info, run=run, data=dataset.layout.root)
-        names = ["planned_steps", "ceilings", "devices"]
-        if list_checkpoints(run):  # without one, training begins anew, maybe with other weights
-            names.append("extra_pieces")
-            _check_frozen(old, info, run=run)
-        kept = {name: getattr(old, name) for name in names}
-        paces = {name: pace.merged_with(old.paces.get(name)) for name, pace in info.paces.items()}
-        measured = {"lengths": info.lengths.merged_with(old.lengths), "paces": old.paces | paces}
-        info = info.model_copy(update=kept | measured)
-    return info
+    if not list_checkpoints(run):
+        return info
+    old = read_run_info(run)
+    _check_same(old, info, run=run, data=dataset.layout.root)
+    _check_frozen(old, info, run=run)
+    kept = {name: getattr(old, name) for name in ("planned_steps", "ceilings", "devices", "extra_pieces")}
+    paces = {name: pace.merged_with(old.paces.get(name)) for name, pace in info.paces.items()}
+    measured = {"lengths": info.lengths.merged_with(old.lengths), "paces": old.paces | paces}
+    return info.model_copy(update=kept | measured)
 
 
 def run_vocabulary(info: RunInfo, *, dataset: Dataset) -> Vocabulary:
@@ -165,7 +172,8 @@ def _weight_settings(info: RunInfo) -> dict[str, object]:
 
 
 def build_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:
-    """Build the model of a run, with fresh weights."""
+    """Build the model of a run, with fresh weights, and let products of float32 be as precise as its config says."""
+    tf.config.experimental.enable_tensor_float_32_execution(config.model.tensor_float_32)
     spec = contract.features
     return XTTS(config.model, vocabulary_size=len(vocabulary), n_mels=spec.n_mels, log_silence=spec.log_silence)
 

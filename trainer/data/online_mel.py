@@ -17,6 +17,7 @@ from shared.records import NUM_MOMENTS
 from trainer.data.log_mel import LogMel
 from trainer.data.record_index import RecordIndex
 from trainer.data.wav_decoder import Pcm, check_files, read_pcm, to_mono
+from trainer.platform.tf_errors import is_momentary
 
 # Making a clip 1 % louder moves every mean by this much, and starting its speech one frame later moves some drifts;
 # float32's rounding moves them by a millionth. (A reversed clip has the same means.)
@@ -103,9 +104,14 @@ def _time_weights(frames: tf.Tensor) -> tf.Tensor:
 
 
 def recording_error(error: Exception, *, records: RecordIndex) -> str | None:
-    """The message of a stream's error that concerns a recording; None for other errors."""
+    """The message of a stream's error that concerns a recording; None for other errors.
+
+    An error of a disk or a network that may be over when it is read again is another one.
+    """
     if found := _RECORDING_ERROR.search(str(error)):
         return found[1]
+    if is_momentary(error):
+        return None
     # TensorFlow's own operations name the file at most
     rows = zip(records.audio_path.to_pylist(), records.utterance_id.to_pylist(), strict=True)
     named = [row for row in rows if row[0] in str(error)]

@@ -73,7 +73,6 @@ def _environment() -> jinja2.Environment:
 
 def _template_values(run: Path) -> dict[str, Any]:
     files, samples = read_run_files(run), read_samples(run)
-    best = files.best_validation
     charts = functools.partial(draw_charts, rows=files.rows)
     return {
         "name": files.name,
@@ -83,9 +82,10 @@ def _template_values(run: Path) -> dict[str, Any]:
         "summary": files.summary,
         "steps": files.settings.get("steps"),
         "last": {kind: files.last(kind) for kind in ("train", "validation")},
-        "best": best,
-        "learning": charts(LEARNING, best_step=best.get("step")),
-        "synthesis": charts(synthesis_charts(files.rows), best_step=best.get("step")),
+        "best": files.best_validation,
+        "best_by": "validation loss" if files.best_by == "loss" else files.best_by.replace("_", " "),
+        "learning": charts(LEARNING, best_step=files.best_step),
+        "synthesis": charts(synthesis_charts(files.rows), best_step=files.best_step),
         "optimization": charts(OPTIMIZATION),
         "speed": charts(speed_charts(files.rows)),
         "evaluation": files.evaluation,

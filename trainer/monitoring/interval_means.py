@@ -15,22 +15,22 @@ class IntervalMeans:
     """Holds the metrics of steps, which stay on the device until they are taken."""
 
     def __init__(self) -> None:
-        self._steps: list[Mapping[str, tf.Tensor]] = []
+        self._steps: dict[int, Mapping[str, tf.Tensor]] = {}
 
-    def record(self, values: Mapping[str, tf.Tensor]) -> None:
+    def record(self, step: int, values: Mapping[str, tf.Tensor]) -> None:
         """Add the metrics of a step that was launched, float32 scalars with the same names at each step."""
-        self._steps.append(values)
+        self._steps[step] = values
 
-    def clear(self) -> None:
-        """Forget the steps that were recorded, because they are trained again."""
-        self._steps.clear()
+    def drop_after(self, step: int) -> None:
+        """Forget the steps after this one, because they are trained again."""
+        self._steps = {number: values for number, values in self._steps.items() if number <= step}
 
     def take(self) -> dict[str, float]:
         """The metrics of the steps since the last call, by name; waits for the device.
 
         Steps whose loss or gradient is not finite are left out of the means, unless there is no other.
         """
-        steps, self._steps = self._steps, []
+        steps, self._steps = list(self._steps.values()), {}
         names = list(steps[-1])
         values = tf.stack([[one[name] for name in names] for one in steps]).numpy()
         is_finite = np.isfinite(values).all(axis=1)

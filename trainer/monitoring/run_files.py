@@ -41,8 +41,21 @@ class RunFiles(NamedTuple):
     @property
     def best_validation(self) -> Row:
         """The validation row with the lowest loss, or an empty one."""
-        rows = [row for row in self.rows if row.get("kind") == "validation" and is_number(row.get("loss"))]
-        return min(rows, key=lambda row: row["loss"], default={})
+        return self._lowest("loss")
+
+    @property
+    def best_by(self) -> str:
+        """The measure that chooses the best checkpoint: `loss`, or one of the synthesized clips."""
+        return str(self.settings.get("synthesis_eval.best_by") or "loss")
+
+    @property
+    def best_step(self) -> int | None:
+        """The step of the best checkpoint: with the lowest value of `best_by`."""
+        return self._lowest("loss" if self.best_by == "loss" else f"free_{self.best_by}").get("step")
+
+    def _lowest(self, key: str) -> Row:
+        rows = [row for row in self.rows if row.get("kind") == "validation" and is_number(row.get(key))]
+        return min(rows, key=lambda row: row[key], default={})
 
 
 def read_run_files(root: Path) -> RunFiles:

@@ -19,6 +19,15 @@ _SYSTEM = re.compile(
 _OUT_OF_MEMORY = re.compile(r"out of memory|OUT_OF_MEMORY|_ALLOC_FAILED|Dst tensor is not initialized")
 
 
+# Errors of a disk or a network that may be over when it is read again.
+_MOMENTARY = (
+    tf.errors.AbortedError,  # ESTALE, of a network file system
+    tf.errors.DeadlineExceededError,  # ETIMEDOUT
+    tf.errors.UnavailableError,
+    tf.errors.UnknownError,
+)
+
+
 def is_device_error(error: Exception) -> bool:
     """Return True if a device failed or is unavailable."""
     return isinstance(error, tf.errors.OpError) and bool(_DEVICE.search(_message(error)))
@@ -27,6 +36,11 @@ def is_device_error(error: Exception) -> bool:
 def is_system_error(error: Exception) -> bool:
     """Return True for a full disk or too many open files, which TensorFlow reports like a full device."""
     return isinstance(error, tf.errors.OpError) and bool(_SYSTEM.search(_message(error)))
+
+
+def is_momentary(error: Exception) -> bool:
+    """Return True for an error of a disk or a network that may be over when it is read again."""
+    return isinstance(error, _MOMENTARY) and not is_device_error(error)
 
 
 def is_collective_error(error: Exception) -> bool:

@@ -131,7 +131,7 @@ def _overlaid(spec: ChartSpec, *, comparison: RunComparison) -> Iterator[Chart]:
             for label, run in zip(comparison.names, comparison.runs, strict=True)
         }
         note = spec.note if len(spec.metrics) == 1 else name
-        best_steps = {color: run.best_validation.get("step") for color, run in enumerate(comparison.runs)}
+        best_steps = {color: run.best_step for color, run in enumerate(comparison.runs)}
         chart = draw_lines(spec._replace(note=note), series=series, best_steps=best_steps)
         if chart is not None:
             yield chart

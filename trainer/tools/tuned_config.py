@@ -44,8 +44,9 @@ def check_config_path(path: Path, *, data: Path) -> None:
 
 
 def write_tuned_config(tuned: Tuned, *, path: Path, source: Path, data: str) -> None:
-    """Write the tuned config, with comments on what was chosen and why."""
-    document = yaml.safe_dump(tuned.document, sort_keys=False, allow_unicode=True, width=120)
+    """Write the tuned config, with comments on what was chosen and why; `auto: true` of the source is left out."""
+    chosen = {key: value for key, value in tuned.document.items() if key != "auto"}
+    document = yaml.safe_dump(chosen, sort_keys=False, allow_unicode=True, width=120)
     lines = _head(tuned, path=path, source=source, data=data)
     head = "".join(f"# {printable(line)}".rstrip() + "\n" for line in lines)
     write_bytes(path, (head + "\n" + document).encode())

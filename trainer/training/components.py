@@ -34,7 +34,6 @@ class TrainComponents:
 
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, hosts: Hosts):
         keras.utils.set_random_seed(config.seed)
-        tf.config.experimental.enable_tensor_float_32_execution(config.model.tensor_float_32)
         self._config, self._hosts = config, hosts
         self.devices = Devices(hosts)
         vocabulary = run_vocabulary(info, dataset=dataset)

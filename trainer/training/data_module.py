@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.messages import counted
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.run_dir import RunInfo, add_bucket_limit
 from trainer.config.train_config import TrainConfig
@@ -50,6 +51,7 @@ class DataModule:
             steps=info.planned_steps,
             held_out=held_out,
         )
+        self._limits = len(info.ceilings)
         self._set_plan(self._full_plan.with_limits(info.ceilings, devices=devices))
 
     def _set_plan(self, plan: Plan) -> None:
@@ -77,7 +79,17 @@ class DataModule:
         """Return the plan, padding and sampling shares as lines for the log."""
         plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
         sampling = filter(None, [sampling_line(self.plan.sampling_shares)])
-        return [*plan, *self._padding_lines(), *sampling, *self._small_share_lines(), *self._reference_lines()]
+        more = (*self._limit_lines(), *self._padding_lines(), *self._small_share_lines(), *self._reference_lines())
+        return [*plan, *sampling, *more]
+
+    def _limit_lines(self) -> list[str]:
+        """Return a line if earlier sessions of the run reduced batches that did not fit into memory."""
+        if not self._limits:
+            return []
+        return [
+            f"batches are smaller than planned: {counted(self._limits, 'limit')} of earlier out-of-memory events, in "
+            f"{self._run / 'run.json'}; another RUN, with init_from={self._run}, plans without"
+        ]
 
     def _reference_lines(self) -> list[str]:
         """Return a line on references from other clips, if the settings ask for such ones."""

@@ -66,9 +66,9 @@ class Recovery:
         if self._skipped.consecutive >= self._config.max_nonfinite_steps:
             raise TooManySkippedSteps
 
-    def log_corrupt_record(self, message: str) -> None:
-        """Log a corrupt record that the input pipeline skipped."""
-        self._incidents.add("corrupt record", step=self._state.progress.step, record=message)
+    def log_reading(self, message: str) -> None:
+        """Log a corrupt record that the input pipeline skips, or a read that it tries again."""
+        self._incidents.add("reading", step=self._state.progress.step, message=message)
         self._logger.log(message)
 
     def restore_checkpoint(self, *, reason: str) -> None:

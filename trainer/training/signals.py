@@ -1,4 +1,8 @@
-"""Handle SIGTERM and SIGINT: the first one stops the run after a checkpoint, a second one ends the process at once."""
+"""Handle SIGTERM and SIGINT: the first one stops the run after a checkpoint, a second one ends the process at once.
+
+Who signals a process group, as systemd and cluster schedulers do, signals `make train` and the training. make passes
+the signal on, so the training gets it twice: the same signal counts once within a second.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,12 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
 HANDLED = (signal.SIGTERM, signal.SIGINT)
+REPEAT_S = 1.0
 
 
 class Interrupted(Exception):
@@ -56,11 +62,15 @@ class SignalHandler:
         self._reader.close()
 
     def _listen(self) -> None:
+        received_s = 0.0
         while byte := self._reader.recv(1):
             if byte[0] not in HANDLED:
                 continue
             if self.received is not None:
+                if byte[0] == self.received and time.monotonic() < received_s + REPEAT_S:
+                    continue
                 os._exit(128 + byte[0])
+            received_s = time.monotonic()
             self.received = signal.Signals(byte[0])
             self._log(f"{self.received.name}: stopping {self._stop_point}; send it again to stop at once")
 

@@ -112,7 +112,7 @@ class TrainLoop:
     def _run_steps(self) -> None:
         """Run steps from the current progress until the run ends or a step fails."""
         state = self._state
-        self._means.clear()
+        self._means.drop_after(state.progress.step)
         if state.progress.validation_pending:
             self._validate()
             received = self._sync_stop(validated=True, save_due=True)
@@ -121,9 +121,7 @@ class TrainLoop:
         if self.is_done:
             return
         data = self._components.data
-        batches = self._components.devices.batches(
-            data.train, state.progress.position, log=self._recovery.log_corrupt_record
-        )
+        batches = self._components.devices.batches(data.train, state.progress.position, log=self._recovery.log_reading)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1),
             self._timer.batches(translate_oom_in_input(batches)),
@@ -136,7 +134,7 @@ class TrainLoop:
             values = self._train_on(batch)
             self._timer.record_step(values.pop("counts"), compiled=self._components.programs > programs)
             self._recovery.record(step, values, rows=local_values(batch["rows"]))
-            self._means.record(values)
+            self._means.record(step, values)
             state.advance(step, position=position)
             self._logger.advance(step)
             if (
@@ -218,7 +216,7 @@ class TrainLoop:
                 device=self._components.devices.first,
                 step=step,
                 logger=self._logger,
-                log_corrupt_record=self._recovery.log_corrupt_record,
+                log_reading=self._recovery.log_reading,
                 should_stop=lambda: self._signals.received is not None,
             )
         if loss is None and self._signals.received:

@@ -64,7 +64,7 @@ class Validation:
         device: str,
         step: int,
         logger: RunLogger,
-        log_corrupt_record: Callable[[str], object],
+        log_reading: Callable[[str], object],
         should_stop: Callable[[], bool],
     ) -> ValidationOutcome:
         """Validate after step `step`, and log metrics, images and audio.
@@ -72,7 +72,7 @@ class Validation:
         Args:
             buckets: batch shapes of the stream, for the log.
             device: that computes.
-            log_corrupt_record: receives a message for each corrupt record.
+            log_reading: receives a message for each corrupt record, and for each read that is tried again.
             should_stop: polled for each batch; True interrupts the validation.
 
         Returns:
@@ -89,7 +89,7 @@ class Validation:
             logger.log_compilation("validation", bucket_of(batch), of=buckets)
             return translate_oom(self.eval_step, batch)
 
-        batches = translate_oom_in_input(stream.once(device=device, log=log_corrupt_record))
+        batches = translate_oom_in_input(stream.once(device=device, log=log_reading))
         batches = self.synthesis.collect_clips(batches, stream=stream)
         batches = itertools.takewhile(lambda _: not should_stop(), batches)
         with self._optimizer.averaged():
@@ -109,15 +109,24 @@ class Validation:
         return ValidationOutcome(values["loss"], score)
 
     def validation_fingerprint(self, stream: Stream) -> str:
-        """Return everything that makes losses and scores comparable, as JSON: loss terms, weights, clips, the score."""
+        """Return everything that makes losses and scores comparable, as JSON.
+
+        That are the loss terms and their weights, the noise, the clips, and the score.
+
+        The seed draws the noise and the crops, and chooses the clips that are spoken.
+        """
         config = self._config
         terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
         spoken = config.synthesis_eval
-        score = [] if spoken.best_by == "loss" else [spoken.model_dump(include={"clips", "listener", "best_by"})]
+        score = (
+            [] if spoken.best_by == "loss" else [spoken.model_dump(include={"clips", "listener", "best_by", "vocoder"})]
+        )
         own = config.input.reference == "same"
         # references from other clips are drawn within chunks
         references = [] if own else [config.input.model_dump(include={"reference", "chunk_bytes"})]
-        return json.dumps([NOISE_VERSION, terms, config.model.crop_frames, stream.contents, *score, *references])
+        return json.dumps(
+            [NOISE_VERSION, config.seed, terms, config.model.crop_frames, stream.contents, *score, *references]
+        )
 
     @property
     def programs(self) -> int:

@@ -28,20 +28,12 @@ from trainer.data.position import Position
 from trainer.data.record_index import read_record_index
 from trainer.data.wav_decoder import Pcm, to_mono
 from trainer.data.waveforms import open_waveforms
-from trainer.platform.tf_errors import first_line, is_device_error
+from trainer.platform.tf_errors import first_line, is_momentary
 from trainer.vocoder_training.predicted_mels import PredictedMels
 
 PREFETCHED = 4  # batches
 
 Segments = dict[str, tf.Tensor]
-
-# Errors of a disk or a network that may be over when it is read again.
-_MOMENTARY = (
-    tf.errors.AbortedError,  # ESTALE, of a network file system
-    tf.errors.DeadlineExceededError,  # ETIMEDOUT
-    tf.errors.UnavailableError,
-    tf.errors.UnknownError,
-)
 
 
 class SegmentStream:
@@ -130,12 +122,12 @@ class SegmentStream:
                     step, pauses_s = step + 1, iter(RETRY_PAUSES_S)
                     yield batch
             except tf.errors.OpError as error:
-                message = self._mels.error_message(error) if self._mels else None
-                message = message or self._waveforms.error_message(error)
-                if message is not None:
+                if not is_momentary(error):
+                    message = self._mels.error_message(error) if self._mels else None
+                    message = message or self._waveforms.error_message(error)
+                    if message is None:
+                        raise
                     raise UserError(message) from error
-                if not isinstance(error, _MOMENTARY) or is_device_error(error):
-                    raise
                 _pause(error, pause_s=next(pauses_s, None), log=log)
 
     def _prefetched(self, step: int) -> tf.data.Dataset:

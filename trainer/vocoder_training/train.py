@@ -155,7 +155,7 @@ class _Trainer:
             programs = self._step.programs
             values = self._step(segments, with_discriminators=step > config.pretrain_mel_steps)
             session.timer.record_step(counts, compiled=self._step.programs > programs)
-            means.record(values)
+            means.record(step, values)
             state.advance(step, position=self._stream.position(step))
             logger.advance(step)
             if config.is_due(step, config.log_every) or step == config.pretrain_mel_steps:

@@ -14,9 +14,18 @@ from shared.errors import UserError
 from shared.features import PRESETS
 from shared.lock_holder import LockHolder
 from shared.locks import write_lock
-from trainer.checkpoint.run_dir import RunInfo, prepare_run_info, read_run_info, training_lock, write_run_files
+from trainer.checkpoint.checkpoint_files import checkpoint_path
+from trainer.checkpoint.run_dir import (
+    RunInfo,
+    add_bucket_limit,
+    prepare_run_info,
+    read_run_info,
+    training_lock,
+    write_run_files,
+)
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
+from trainer.data.plan import BucketLimit
 
 CONFIG = TrainConfig(model=ModelConfig(size="pico"))
 
@@ -30,8 +39,11 @@ def enter(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
 
 @pytest.fixture
 def run(dataset: Dataset, tmp_path: Path) -> Path:
-    """Return a run that was started once."""
+    """Return a run that has a checkpoint."""
     enter(tmp_path / "run", config=CONFIG, dataset=dataset)
+    saved = checkpoint_path(tmp_path / "run", step=1)
+    saved.parent.mkdir()
+    saved.touch()
     return tmp_path / "run"
 
 
@@ -70,6 +82,20 @@ def test_another_contract_is_refused_with_both_values_of_each_field(run: Path, d
         enter(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
     assert "features.n_mels is 100, the run has 80" in str(found.value)
     assert "hop_samples" not in str(found.value)  # alike in both
+
+
+def test_a_run_keeps_the_limits_of_its_buckets_once_it_has_trained(run: Path, dataset: Dataset) -> None:
+    limit = BucketLimit(1, 872, 56)
+    add_bucket_limit(run, limit)
+    assert enter(run, config=CONFIG, dataset=dataset).ceilings == (limit,)
+    checkpoint_path(run, step=1).unlink()
+    assert enter(run, config=CONFIG, dataset=dataset).ceilings == ()
+
+
+def test_a_run_that_never_trained_begins_as_it_is_asked_to_now(run: Path, dataset: Dataset) -> None:
+    checkpoint_path(run, step=1).unlink()
+    smaller = TrainConfig(model=ModelConfig(size="tiny"))
+    assert enter(run, config=smaller, dataset=with_info(dataset, vocabulary_sha256="0" * 64)).config == smaller
 
 
 def test_another_vocabulary_is_refused(run: Path, dataset: Dataset) -> None:

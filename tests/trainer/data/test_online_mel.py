@@ -252,5 +252,9 @@ def name_of(own: Own) -> str:
 
 @pytest.mark.slow
 def test_an_error_about_something_else_is_no_complaint(own: Own) -> None:
+    momentary = tf.errors.AbortedError(None, None, f"{own.path}; Stale file handle")
+    assert recording_error(momentary, records=own.records) is None
+    denied = tf.errors.PermissionDeniedError(None, None, f"{own.path}; Permission denied")
+    assert recording_error(denied, records=own.records) is not None
     assert len(list(own.batches)) > 0
     assert recording_error(tf.errors.DataLossError(None, None, "corrupted record at 12"), records=own.records) is None

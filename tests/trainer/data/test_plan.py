@@ -156,7 +156,7 @@ def test_no_more_clips_judge_than_asked_for_and_clips_too_long_are_none_of_them(
     for clips in (4, 5, None):
         plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=clips)
         assert plan.rates["validation"].tolist() == [1, 0, 1, 1, 1]
-        assert not any("judge" in line for line in plan.lines(config=InputConfig(), steps=1000))
+        assert not any("input.validation_clips" in line for line in plan.lines(config=InputConfig(), steps=1000))
 
 
 def test_of_each_source_its_share_judges_and_of_the_smallest_one_clip() -> None:

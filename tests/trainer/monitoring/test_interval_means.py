@@ -12,15 +12,15 @@ from trainer.monitoring.interval_means import IntervalMeans
 
 def recorded(*steps: dict[str, float]) -> IntervalMeans:
     means = IntervalMeans()
-    for values in steps:
-        means.record({name: tf.constant(value) for name, value in values.items()})
+    for step, values in enumerate(steps, 1):
+        means.record(step, {name: tf.constant(value) for name, value in values.items()})
     return means
 
 
 def test_losses_are_means_since_the_last_time_and_rates_are_the_last() -> None:
     means = recorded({"loss": 1.0, "learning_rate": 0.1}, {"loss": 2.0, "learning_rate": 0.3})
     assert means.take() == pytest.approx({"loss": 1.5, "learning_rate": 0.3})
-    means.record({"loss": tf.constant(7.0), "learning_rate": tf.constant(0.5)})
+    means.record(3, {"loss": tf.constant(7.0), "learning_rate": tf.constant(0.5)})
     assert means.take() == pytest.approx({"loss": 7.0, "learning_rate": 0.5})
 
 
@@ -37,7 +37,10 @@ def test_where_no_step_is_finite_the_last_one_is_told() -> None:
 
 
 def test_steps_that_are_trained_again_are_forgotten() -> None:
-    means = recorded({"loss": 5.0})
-    means.clear()
-    means.record({"loss": tf.constant(1.0)})
-    assert means.take() == {"loss": 1.0}
+    means = recorded({"loss": 3.0}, {"loss": 5.0})
+    means.drop_after(1)
+    means.record(2, {"loss": tf.constant(1.0)})
+    assert means.take() == {"loss": 2.0}
+    means.record(3, {"loss": tf.constant(4.0)})
+    means.drop_after(3)
+    assert means.take() == {"loss": 4.0}

@@ -231,6 +231,13 @@ def test_the_file_is_a_training_config_with_the_reasons_as_comments(tune: Callab
     assert all(f"#   {one}\n" in text for one in tuned.choices)
 
 
+def test_the_config_that_tuning_writes_does_not_tune_again(tune: Callable, tmp_path: Path) -> None:
+    tuned = tune(Machine(), "auto=true")
+    write_tuned_config(tuned, path=tmp_path / "t.yaml", source=Path("a.yaml"), data="a")
+    assert tuned.document["auto"] is True
+    assert not load_config(tmp_path / "t.yaml", of=TrainConfig).auto
+
+
 @pytest.mark.parametrize("name", ["a b", "a\nmodel: {size: big}", "a\u2028b: c", "a\x1bb", "a\udcffb"])
 def test_a_name_in_the_comments_cannot_become_a_setting(tune: Callable, tmp_path: Path, name: str) -> None:
     tuned = tune(Machine())

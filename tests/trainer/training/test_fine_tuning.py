@@ -79,7 +79,10 @@ def test_another_language_is_learned_from_the_weights_of_a_run(
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["init_from=nowhere"], "nowhere: neither a run nor an export; expected the RUN or the OUT of one"),
+        (
+            ["init_from=nowhere"],
+            "nowhere: no run here; expected what `make train RUN=nowhere` or `make export OUT=nowhere` writes",
+        ),
         (
             ["rate_factors={text_encoder: 0, reference_encoder: 0, decoder: 0}"],
             "every part is 0, so that nothing would learn",

@@ -171,7 +171,7 @@ def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **confi
                 device=DEVICE,
                 step=step,
                 logger=monitor,
-                log_corrupt_record=print,
+                log_reading=print,
                 should_stop=lambda: False,
             )
             assert outcome.loss is not None
@@ -280,11 +280,12 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
     for same in (
         validation_fingerprint(frames=1000),
         validation_fingerprint(loss={"adaptive": True, "guided_attention": {"weight": 1.0}}),
-        validation_fingerprint(seed=3, preset="basic"),
+        validation_fingerprint(preset="basic"),
     ):
         assert same == usual
     for other in (
         validation_fingerprint(max_frames=300),
+        validation_fingerprint(seed=3),
         validation_fingerprint(loss={"kl": 0.2}),
         validation_fingerprint(loss={"mel_kind": "huber"}),
         validation_fingerprint(model={"crop_frames": 33}),
@@ -292,6 +293,13 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
         validation_fingerprint(input={"reference": "other"}),
     ):
         assert other != usual
+    heard = [
+        validation_fingerprint(
+            synthesis_eval={"best_by": "word_errors", "listener": "pocketsphinx", "vocoder": vocoder}
+        )
+        for vocoder in (None, "v")
+    ]
+    assert heard[0] != heard[1]
     chunks = [validation_fingerprint(input={"reference": "mixed", "chunk_bytes": size}) for size in (1000, 2000)]
     assert chunks[0] != chunks[1]  # references are drawn within chunks
 
