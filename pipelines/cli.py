@@ -127,7 +127,7 @@ def corpora(reader: str | None) -> None:
 )
 def validate(data: StoragePath, runner: str, workers: int | None, changed: bool) -> None:
     """Check every byte and every statement of a dataset; exit 0: clean, 1: findings, 2: wrong usage."""
-    if workers is not None and runner != "local":
+    if workers is not None and runner == "flink":
         raise UserError(f"--workers {workers}: a job on Flink uses all slots of the cluster; leave this option out")
     from pipelines.validation.terminal import validation_summary
     from pipelines.validation.validate import validate_dataset

@@ -31,6 +31,6 @@ class CheckConfig(Config):
     min_bandwidth_hz: float | None = pydantic.Field(None, gt=0)  # lowest bandwidth; 4500 excludes telephone speech
     # recordings whose audio hashes differ in fewer bits are laid over each other; if they coincide, one is a duplicate
     min_duplicate_bits: int | None = pydantic.Field(DUPLICATE_BITS, ge=1, le=HASH_BITS)
-    max_text_repeats: int | None = pydantic.Field(None, ge=0)  # earlier utterances of the source with the same text
+    max_text_repeats: int | None = pydantic.Field(None, ge=0)  # earlier utterances of the speaker with the same text
     # reject utterances of training whose text also occurs in validation or test, and those of validation if in test
     reject_text_leaks: bool = False

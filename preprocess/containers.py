@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from preprocess.container_checks import audio_start, check_container, is_adts
-from preprocess.utterance import Reason, Rejected
+from preprocess.utterance import MissingReader, Reason, Rejected
 
 if TYPE_CHECKING:
     import av
@@ -91,7 +91,7 @@ def decode_container(
 
 @contextlib.contextmanager
 def opened_container(file: io.IOBase, *, demuxer: str) -> Iterator[av.container.InputContainer]:
-    """A file that FFmpeg has opened; raises Rejected where PyAV is not installed, and for FFmpeg's errors."""
+    """A file that FFmpeg has opened; raises MissingReader where PyAV is not installed, Rejected for FFmpeg's errors."""
     with ffmpeg_errors(demuxer=demuxer):
         import av
 
@@ -102,12 +102,12 @@ def opened_container(file: io.IOBase, *, demuxer: str) -> Iterator[av.container.
 
 @contextlib.contextmanager
 def ffmpeg_errors(*, demuxer: str) -> Iterator[None]:
-    """Raise Rejected for an error of FFmpeg, or where PyAV is not installed."""
+    """Raise Rejected for an error of FFmpeg, and MissingReader where PyAV is not installed."""
     try:
         import av
     except ImportError:
         message = f"{_CALLED[demuxer]}: it is read by FFmpeg: pip install 'myxtts[formats]', or make a FLAC of it"
-        raise Rejected(Reason.UNREADABLE_AUDIO, message) from None
+        raise MissingReader(message) from None
     try:
         yield
     except (av.FFmpegError, EOFError, ValueError) as error:

@@ -18,7 +18,16 @@ from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken_characters
 from preprocess.text_normalizer import TextNormalizer
 from preprocess.tokens import Tokenizer
-from preprocess.utterance import READING_STAGE, Reason, Rejected, Rejection, Utterance, rejection
+from preprocess.utterance import (
+    READER_STAGE,
+    READING_STAGE,
+    MissingReader,
+    Reason,
+    Rejected,
+    Rejection,
+    Utterance,
+    rejection,
+)
 from preprocess.wav import check_plain_pcm
 from shared.features import FeatureSpec
 from shared.hashing import speaker_id
@@ -95,8 +104,9 @@ class Preparation:
     def __call__(self, utterance: Utterance) -> PreparedUtterance | Rejection:
         """Prepare one utterance.
 
-        An error in the data gives a rejection, and so does a disk that fails to read this one recording; another
-        build tries that again. Any other exception is a defect, and propagates.
+        An error in the data gives a rejection, and so does a disk that fails to read this one recording, or a reader
+        of its format that is not installed; another build tries these again. Any other exception is a defect, and
+        propagates.
         Properties that are merely undesirable are measured here and checked later.
         """
         stage = "text"
@@ -105,6 +115,7 @@ class Preparation:
             stage = "audio"
             recording = self.read_audio(self._read_file(utterance.audio_path))
         except Rejected as error:
+            stage = READER_STAGE if isinstance(error, MissingReader) else stage
             return rejection(utterance, stage=stage, reason=error.reason, message=error.message)
         except OSError as error:
             if error.errno not in TRANSIENT:

@@ -70,6 +70,12 @@ EXCLUDED_BY_CONFIG = frozenset({Reason.NOT_SELECTED, Reason.OVER_CAP})
 # The stage of the rejections of recordings that the disk failed to read.
 READING_STAGE = "reading"
 
+# The stage of the rejections of recordings in a format whose reader is not installed.
+READER_STAGE = "reader"
+
+# Rejections that do not follow from the utterance: the next build prepares it again.
+RETRIED_STAGES = frozenset({READING_STAGE, READER_STAGE})
+
 # The stage of the rejections of recordings that ended the process that prepared them.
 CRASH_STAGE = "crash"
 
@@ -84,7 +90,7 @@ class Rejection:
     id: str
     audio_path: str
     language: str  # FLORES-200; empty if the row does not state it
-    stage: str  # "corpus", "text", READING_STAGE, "audio", CRASH_STAGE, "shard" or FILTER_STAGE
+    stage: str  # "corpus", "text", READING_STAGE, READER_STAGE, "audio", CRASH_STAGE, "shard" or FILTER_STAGE
     reason: Reason
     message: str
 
@@ -95,6 +101,13 @@ class Rejected(Exception):
     def __init__(self, reason: Reason, message: str):
         super().__init__(message)
         self.reason, self.message = reason, message
+
+
+class MissingReader(Rejected):
+    """The package that reads a recording's format is not installed."""
+
+    def __init__(self, message: str):
+        super().__init__(Reason.UNREADABLE_AUDIO, message)
 
 
 def rejection(utterance: Utterance, *, stage: str, reason: Reason, message: str) -> Rejection:

@@ -93,6 +93,11 @@ class Layout(NamedTuple):
         return self.root / "report.html"
 
     @property
+    def descriptions(self) -> tuple[StoragePath, ...]:
+        """The files that describe the dataset to other software; `_SUCCESS` does not list them."""
+        return tuple(self.root / name for name in ("dataset_info.json", "features.json", "croissant.json"))
+
+    @property
     def info(self) -> StoragePath:
         return self.root / "dataset.json"
 

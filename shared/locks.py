@@ -17,7 +17,7 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from shared.errors import UserError
 from shared.files import flock_file, local_path, remove_temporary_files
@@ -186,22 +186,27 @@ def _refuse_writer(backend: LockBackend, *, root: StoragePath) -> None:
         raise UserError(f"{root}: {holder} is writing here; wait for it; {gone}")
 
 
+def _refuse_unfinished(backend: LockBackend, *, root: StoragePath) -> NoReturn:
+    _refuse_writer(backend, root=root)
+    raise UserError(f"{root}: a build was interrupted while it published; run the same build again, which finishes it")
+
+
 def finish_publication(layout: Layout) -> None:
     """Finish the publication of a writer that was killed; every reader calls this first.
 
+    Where no system lock keeps two readers apart, the next writer finishes it.
+
     Raises:
-        UserError: there is one to finish, and the dataset cannot be written to.
+        UserError: there is one to finish, and the dataset cannot be written to or locked.
     """
     if not layout.journal.is_file():
         return
     try:
         if isinstance(layout.lock, RemoteStoragePath):
-            _refuse_writer(LockObject(layout.lock), root=layout.root)
-            complete_publication(layout)
-            return
+            _refuse_unfinished(LockObject(layout.lock), root=layout.root)
         with local_path(layout.lock).open("a+b") as file:
             if not flock_file(file, fcntl.LOCK_EX):
-                _refuse_writer(LockFile(file), root=layout.root)
+                _refuse_unfinished(LockFile(file), root=layout.root)
             complete_publication(layout)
     except OSError as error:
         where = error.filename or layout.lock

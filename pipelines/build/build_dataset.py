@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import click
 
 from pipelines.build.build_cache import read_cache_of
@@ -9,10 +11,11 @@ from pipelines.build.changes import CorpusChanges
 from pipelines.build.incremental import ReusePolicy, preparation_fingerprint, published_info
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
-from pipelines.build.provenance import MadeBy, differences, made_here, merged
+from pipelines.build.provenance import PROCESSOR, MadeBy, differences, made_here, merged
 from pipelines.build.publish import Published
 from pipelines.build.result_checks import check_counts, check_rejections
 from pipelines.build.shard_plan import ShardPlan, plan_shards
+from pipelines.build.staging import Staging
 from pipelines.build.unlisted_files import check_unlisted_files
 from pipelines.config import BuildConfig
 from shared.dataset import DatasetInfo
@@ -61,6 +64,7 @@ def build_dataset(
             shards = {} if now is None else {shard.name: shard for shard in now.shards}
             made_by = _made_by(now, data=layout, fingerprint=fingerprint, here=made_here(pitch=config.pitch))
             reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over=shards, always={}))
+            made_by = merged(made_by, {PROCESSOR: tuple(report.processor for report in reports if report.processor)})
             check_counts(reports, listed=plan.listed)
             check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
             return job.publish(job.write_dataset_files(reports, made_by=made_by))
@@ -73,13 +77,15 @@ def _made_by(published: DatasetInfo | None, *, data: Layout, fingerprint: str, h
         fingerprint: the preparation fingerprint; a published dataset without a cache of it gives no records.
         here: the versions of this process.
     """
+    older: list[MadeBy] = [one.made_by() for one in Staging.for_new_build(data).interrupted(fingerprint=fingerprint)]
     caches = (read_cache_of(shard, data=data) for shard in (published.shards if published is not None else ()))
-    if published is None or not any(cached and cached.preparation == fingerprint for cached in caches):
-        return here
-    if found := "; ".join(differences(published.made_by, here)):
-        remedy = f"to prepare all utterances with the versions of here, remove {data.build_cache} and build again"
-        click.echo(f"the published records were made with {found}, and this build keeps them; {remedy}", err=True)
-    return merged(published.made_by, here)
+    if published is not None and any(cached and cached.preparation == fingerprint for cached in caches):
+        older.append(published.made_by)
+    if found := "; ".join(dict.fromkeys(one for part in older for one in differences(part, here))):
+        folders = f"{data.build_cache} and {data.staging}"
+        remedy = f"to prepare all utterances with the versions of here, remove {folders} and build again"
+        click.echo(f"earlier records were made with {found}, and this build keeps them; {remedy}", err=True)
+    return functools.reduce(merged, older, here)
 
 
 def _plan(

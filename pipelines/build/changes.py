@@ -57,7 +57,9 @@ class CorpusChanges:
         return sum(state not in known for state in sampled) / max(len(sampled), 1)
 
     def are_none(self, shards: dict[Key, int], *, config: BuildConfig, fingerprint: str) -> bool:
-        """Whether a build would publish exactly the dataset that is there: its inputs and its files are unchanged.
+        """Whether a build would publish exactly the dataset that is there.
+
+        Its inputs and its files are unchanged, and no recording is to be tried again.
 
         Args:
             shards: the planned number of shards by source and split.
@@ -71,7 +73,7 @@ class CorpusChanges:
                 shard.inputs == self._sums[ShardName.parse(shard.name)].hexdigest(fingerprint=fingerprint)
                 for shard in self._info.shards
             )
-            and all(self._is_intact(shard) for shard in self._info.shards)
+            and all(self._is_final(shard) for shard in self._info.shards)
         )
 
     def _has_config(self, config: BuildConfig) -> bool:
@@ -84,6 +86,6 @@ class CorpusChanges:
         except OSError:
             return False
 
-    def _is_intact(self, shard: ShardInfo) -> bool:
+    def _is_final(self, shard: ShardInfo) -> bool:
         cached = read_cache_of(shard, data=self._data)
-        return cached is not None and cached.has_intact_files(data=self._data)
+        return cached is not None and not cached.report.retried and cached.has_intact_files(data=self._data)

@@ -141,11 +141,16 @@ class CrashGuard:
                 os._exit(HUNG_EXIT_CODE)
 
 
-def _noted_ids(path: Path) -> collections.Counter[str]:
-    """The ids in the file of a process that ended: of earlier crashes, and of what it was preparing."""
+def _noted_ids(path: Path, *, is_interrupted: bool = False) -> collections.Counter[str]:
+    """The ids in the file of a process that ended: of earlier crashes, and of what it was preparing.
+
+    Args:
+        is_interrupted: the user ended it: what it was preparing did not.
+    """
     found = collections.Counter[str]()
     with contextlib.suppress(OSError):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in lines[:-1] if is_interrupted else lines:
             with contextlib.suppress(ValueError):  # blank, or not written to its end
                 found[str(json.loads(line))] += 1
     return found
@@ -176,9 +181,15 @@ def noted_in(builds: Iterable[Staging]) -> collections.Counter[str]:
 
     A build notes again what the interrupted builds before it had noted.
     """
-    folders = (staging.preparing_folder for staging in builds)
-    paths = (path for folder in folders if isinstance(folder, Path) and folder.is_dir() for path in folder.iterdir())
-    return functools.reduce(operator.or_, map(_noted_ids, paths), collections.Counter[str]())
+    noted = (_noted_in(one) for one in builds)
+    return functools.reduce(operator.or_, noted, collections.Counter[str]())
+
+
+def _noted_in(build: Staging) -> collections.Counter[str]:
+    folder, is_interrupted = build.preparing_folder, build.interrupted_path.is_file()
+    paths = folder.iterdir() if isinstance(folder, Path) and folder.is_dir() else ()
+    noted = (_noted_ids(path, is_interrupted=is_interrupted) for path in paths)
+    return functools.reduce(operator.or_, noted, collections.Counter[str]())
 
 
 def _rejected_for_crashes(shard_name: str, *, data: Layout) -> collections.Counter[str]:

@@ -92,7 +92,7 @@ def sample_source(name: str, *, config: BuildConfig) -> SourceListing:
 
     def utterances() -> Iterator[Utterance]:
         nonlocal bad_rows
-        for element in read_corpus(config.sources[name], name=name):
+        for element in read_corpus(config.sources[name], name=name, sources=config.sources):
             if isinstance(element, Utterance):
                 languages[element.language] += 1
                 speakers.add(stable_hash(element.speaker, purpose="speaker"))

@@ -11,6 +11,7 @@ Beam passes the names of shards on, never utterances or mels: a mel in a shuffle
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Sequence
 
@@ -67,8 +68,8 @@ class BuildJob:
 
     def end_leftover_job(self) -> None:
         """Wait for the cluster job of a killed driver if this job can reuse its shards, else cancel that job."""
-        has_shards = self._staging.has_interrupted(fingerprint=self._fingerprint)
-        end_leftover_job(self._lock, work=self._work if has_shards else None)
+        interrupted = self._staging.interrupted(fingerprint=self._fingerprint)
+        end_leftover_job(self._lock, work=self._work if interrupted else None)
 
     def run(self, plan: ShardPlan, *, listing: Listing, reuse: ReusePolicy) -> list[ShardReport]:
         """Run the graph with a progress bar, and return the reports of the planned shards.
@@ -83,7 +84,8 @@ class BuildJob:
             with translate_disk_errors(staging=self._staging.root):
                 check_folders((self._data.staging, self._data.build_cache, *self._data.folders), root=self._data.root)
                 self.end_leftover_job()
-                left = self._staging.create(fingerprint=self._fingerprint)
+                made_by = made_here(pitch=self._config.pitch)
+                left = self._staging.create(fingerprint=self._fingerprint, made_by=made_by)
                 _say_what_crashed(noted_in(left))
                 interrupted = [one.root for one in left]
                 listing.save(self._staging.listing_folder)
@@ -101,6 +103,8 @@ class BuildJob:
                     )
                 return read_reports(map(str, plan.shard_names()), staging=self._staging)
         except KeyboardInterrupt:
+            with contextlib.suppress(OSError):
+                self._staging.interrupted_path.write_text("")
             click.echo("interrupted: nothing was published; the next run takes over what is finished", err=True)
             raise
 

@@ -48,7 +48,7 @@ class MelReader:
             if hashlib.sha256(data).hexdigest() != sha256:  # replaced since it was prepared
                 return None
             decoded = decode_audio(data, max_duration_s=self._config.decode_limit_s)
-        except (OSError, Rejected):
+        except (FileNotFoundError, Rejected):
             return None
         return log_mel(resample(decoded, rate_hz=self.spec.sample_rate_hz).samples, spec=self.spec)
 

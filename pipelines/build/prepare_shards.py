@@ -21,8 +21,8 @@ from pipelines.build.listing import Element, read_listed
 from pipelines.build.older_shards import published_rows
 from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.prepared_rows import PreparedRows
-from pipelines.build.provenance import MadeBy, check_worker
-from pipelines.build.staging import FAILED_ROWS, INPUTS, PUBLISHED, STATE, Staging
+from pipelines.build.provenance import MadeBy, check_worker, processor_here
+from pipelines.build.staging import FAILED_ROWS, INPUTS, PREPARED_ON, PUBLISHED, STATE, Staging
 from pipelines.build.take_over import Candidates, Found, OlderUtterances
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
@@ -149,7 +149,7 @@ def prepare_shard(
                 rows.add_older(outcome)
             progress.add()
     report = older.published.report.model_dump_json() if older.published is not None else ""
-    facts = {INPUTS: inputs, PUBLISHED: report}
+    facts = {INPUTS: inputs, PUBLISHED: report, PREPARED_ON: processor_here()}
     _write(rows.table(), _failed_table(failed), shard_name=shard_name, facts=facts, staging=staging)
 
 
@@ -181,7 +181,7 @@ def reuse_published_shard(shard_name: str, *, inputs: str, data: Layout, staging
     states = pa.array(_unknown("rejected", len(failed)), pa.binary())
     failed = failed.append_column(FAILED_ROWS.field(STATE), states)
     rows = rows.take(pa.array(order, pa.int64()))
-    _write(rows, failed, shard_name=shard_name, facts={INPUTS: inputs, PUBLISHED: ""}, staging=staging)
+    _write(rows, failed, shard_name=shard_name, facts={INPUTS: inputs, PUBLISHED: "", PREPARED_ON: ""}, staging=staging)
 
 
 def _unknown(table: str, rows: int) -> list[bytes]:

@@ -43,16 +43,21 @@ def made_here(*, pitch: PitchMethod = NO_PITCH) -> dict[str, tuple[str, ...]]:
     Args:
         pitch: the method that finds the pitch; pyworld has no part in a dataset without it.
     """
-    features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # absent on a processor with none
     versions = {
         "python": platform.python_version(),
         **_library_versions(),
         "libsndfile": soundfile.__libsndfile_version__,
-        PROCESSOR: " ".join([platform.machine(), *features]),
+        PROCESSOR: processor_here(),
     }
     if pitch != NO_PITCH:
         versions["pyworld"] = pyworld_version()
     return {name: (versions[name],) for name in sorted(versions)}
+
+
+def processor_here() -> str:
+    """The processor's kind, and the instruction sets that NumPy uses."""
+    features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # absent on a processor with none
+    return " ".join([platform.machine(), *features])
 
 
 @functools.cache  # every build of a process asks, and every worker; to find them takes 25 ms

@@ -36,7 +36,7 @@ class ShardPlan(NamedTuple):
     def assign(self, config: BuildConfig) -> Iterator[tuple[ShardName, Element]]:
         """Read all sources and yield each utterance and bad row with its shard; skip those without one."""
         for name, source in config.sources.items():
-            for element in read_corpus(source, name=name):
+            for element in read_corpus(source, name=name, sources=config.sources):
                 if (shard := self.shard_for(element, source=name)) is not None:
                     yield shard, element
 
@@ -57,6 +57,9 @@ def is_selected(element: Element) -> bool:
     return isinstance(element, Utterance) or element.reason != Reason.NOT_SELECTED
 
 
+MAX_LISTED_PER_SHARD = 500_000  # rows, left-out ones too: one worker holds about 1 kB of each
+
+
 def shard_count(utterances: int, *, utterances_per_shard: int) -> int:
     """The power of two that brings the mean number of utterances in a shard nearest to `utterances_per_shard`.
 
@@ -74,7 +77,8 @@ def plan_shards(
 ) -> ShardPlan:
     """List every source once and divide each split into shards of about `utterances_per_shard`.
 
-    Rows that the config leaves out are assigned to shards, but do not count towards the number of shards.
+    Rows that the config leaves out are assigned to shards, but do not count towards the number of shards, unless a
+    shard would have more than `MAX_LISTED_PER_SHARD` rows.
 
     Args:
         listing: takes every element up.
@@ -92,7 +96,7 @@ def plan_shards(
     missing |= dict.fromkeys(splits.grouped, "speaker_groups")
     for name, source in config.sources.items():
         before = counts.total()
-        for element in read_corpus(source, name=name):
+        for element in read_corpus(source, name=name, sources=config.sources):
             split = splits.split_of(element)
             speakers.add(element, split=split)
             counts[name, split] += 1
@@ -110,7 +114,11 @@ def plan_shards(
     _refuse_unknown(missing)
     speakers.check()
     shards = {
-        key: shard_count(count, utterances_per_shard=config.utterances_per_shard) for key, count in selected.items()
+        key: max(
+            shard_count(selected[key], utterances_per_shard=config.utterances_per_shard),
+            shard_count(count, utterances_per_shard=max(MAX_LISTED_PER_SHARD, config.utterances_per_shard)),
+        )
+        for key, count in counts.items()
     }
     return ShardPlan(shards, counts.total(), splits, expected_new=counts.total())
 

@@ -9,7 +9,8 @@ import pydantic
 from pipelines.build.staging import Staging
 from shared.dataset import ShardInfo
 
-# Unit of the sums of mels, 2^-32: integers add up to the same in any order. Those of a hundred hours are below 2^63.
+# Unit of the sums of mels, 2^-32: integers add up to the same in any order. Those of a recording are below 2^63; those
+# of a shard need not be.
 SUM_UNITS = 1 << 32
 
 
@@ -33,6 +34,8 @@ class ShardReport(pydantic.BaseModel):
     failures_by_language: dict[str, int]  # rejections, but those that the config asks for (caps)
     failures_by_reason: dict[str, int]
     records_by_speaker: dict[str, int]
+    retried: int = 0  # rejections that the next build tries again
+    processor: str = ""  # of the worker that prepared utterances, see `provenance.py`
     totals: RecordTotals
 
 

@@ -21,9 +21,9 @@ class ShardStatistics:
     def __init__(self, contract: Contract, *, older: RecordTotals | None = None):
         self._contract, n_mels = contract, contract.features.n_mels
         self._tokens = collections.Counter(older.records_by_token if older is not None else {})
-        self._sums = np.zeros((2, n_mels), np.int64)  # of values, of squares, in SUM_UNITS
+        self._sums = np.zeros((2, n_mels), object)  # Python's integers: of values, of squares, in SUM_UNITS
         if older is not None:
-            self._sums += np.array([older.mel_sums, older.mel_squares], np.int64)
+            self._sums += np.array([older.mel_sums, older.mel_squares], object)
 
     def add(self, payload: bytes) -> None:
         """Count one serialised record in."""
@@ -44,7 +44,7 @@ class ShardStatistics:
             sums = np.stack([mel.sum(axis=0), np.einsum("fm,fm->m", mel, mel)])
         else:
             sums = moment_sums(mel, frames=frames)
-        self._sums += sign * np.rint(sums * SUM_UNITS).astype(np.int64)
+        self._sums += sign * np.rint(sums * SUM_UNITS).astype(np.int64).astype(object)
         for token in {token for token in feature_values(features["tokens"]) if isinstance(token, int)}:
             self._tokens[token] += sign
 

@@ -173,7 +173,8 @@ def _joined(groups: list[list[str]]) -> dict[str, str]:
     for names in groups:
         known = {people[name] for name in names if name in people}
         person = min(known, default=names[0])
-        people |= dict.fromkeys([*names, *(name for name, of in people.items() if of in known)], person)
+        others = (name for name, of in people.items() if of in known) if known else ()
+        people |= dict.fromkeys([*names, *others], person)
     return people
 
 

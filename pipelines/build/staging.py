@@ -13,17 +13,20 @@ reports/<shard>.json               written last for each shard: its summary for 
 recovered/<shard>.json             ids of rejected utterances that can be prepared now (replay only)
 progress/<shard>                   the number of utterances that are done
 preparing/<shard>.<attempt>        the id of the utterance that a worker prepares, see `crash_guard.py`
+interrupted                        the user ended the build, so the utterances in `preparing` did not
 fingerprint                        the preparation fingerprint: a build with the same one continues an interrupted build
+made_by.json                       the versions that make the records, see `provenance.py`
 """
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from shared.files import remove_tree
+from shared.files import remove_tree, write_json
 from shared.layout import Layout
 from shared.publication import remove_staged
 from shared.storage_path import StoragePath
@@ -34,8 +37,8 @@ FILE = "file"
 STAGED = "prepared"
 STATE = "state"  # a column: the utterance's input state; empty if it is not known
 # Metadata of the prepared rows: the hash of the shard's inputs; the report of the published shard of the same name,
-# empty if there is none or its files are not intact.
-INPUTS, PUBLISHED = b"inputs", b"published"
+# empty if there is none or its files are not intact; the processor of the worker, empty if it prepared nothing.
+INPUTS, PUBLISHED, PREPARED_ON = b"inputs", b"published", b"processor"
 INTERRUPTED_SUFFIX = ".left"
 
 _ADDED_LATER = {"split", "shard", "index", *CORPUS_COLUMNS}
@@ -69,10 +72,17 @@ class Staging:
         """A new name for each build: workers of a killed build may run on for a while and must not find its folder."""
         return cls(data.staging / uuid.uuid4().hex)
 
-    def has_interrupted(self, *, fingerprint: str) -> bool:
-        """Whether an interrupted build with this preparation fingerprint left a staging folder."""
-        folders = self.root.parent.iterdir() if self.root.parent.is_dir() else ()
-        return any(Staging(folder).has_fingerprint(fingerprint) for folder in folders)
+    def interrupted(self, *, fingerprint: str) -> list[Staging]:
+        """The staging folders that interrupted builds with this preparation fingerprint left."""
+        folders = sorted(self.root.parent.iterdir()) if self.root.parent.is_dir() else []
+        return [one for one in map(Staging, folders) if one.has_fingerprint(fingerprint)]
+
+    def made_by(self) -> dict[str, tuple[str, ...]]:
+        """The versions that made the records here; none where an older version of this software noted none."""
+        try:
+            return {name: tuple(versions) for name, versions in json.loads(self.made_by_path.read_bytes()).items()}
+        except FileNotFoundError:
+            return {}
 
     def has_fingerprint(self, fingerprint: str) -> bool:
         return self.fingerprint_path.is_file() and self.fingerprint_path.read_bytes() == fingerprint.encode()
@@ -86,10 +96,13 @@ class Staging:
         """Remove the staging folder of this build alone."""
         remove_staged(self.root)
 
-    def create(self, *, fingerprint: str) -> list[Staging]:
+    def create(self, *, fingerprint: str, made_by: Mapping[str, Sequence[str]]) -> list[Staging]:
         """Create empty folders; return the staging folders of interrupted builds with the same fingerprint.
 
         Those are renamed, so that a worker that outlives its build cannot find them. All other folders are removed.
+
+        Args:
+            made_by: the versions that make the records.
         """
         interrupted = list(self._claim_interrupted(fingerprint))
         own = {self.records_path("any").parent, self.failed_path("any").parent, self.filter_results_path("any").parent}
@@ -97,6 +110,7 @@ class Staging:
         own |= {self.preparing_folder}
         for folder in (*self.layout.folders, *own):
             folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.made_by_path, dict(made_by), durable=False)
         self.fingerprint_path.write_text(fingerprint)
         return interrupted
 
@@ -135,8 +149,16 @@ class Staging:
         return self.root / "recovered"
 
     @property
+    def interrupted_path(self) -> StoragePath:
+        return self.root / "interrupted"
+
+    @property
     def fingerprint_path(self) -> StoragePath:
         return self.root / "fingerprint"
+
+    @property
+    def made_by_path(self) -> StoragePath:
+        return self.root / "made_by.json"
 
     @property
     def speech_rates_path(self) -> StoragePath:

@@ -52,7 +52,7 @@ def _info(data: Layout) -> DatasetInfo | None:
 
 def _named_files(data: Layout) -> Iterator[StoragePath]:
     """Existing files with a name that a build uses."""
-    yield from (path for path in (*data.dataset_files, data.report) if path.exists())
+    yield from (path for path in (*data.dataset_files, data.report, *data.descriptions) if path.exists())
     yield from _shard_files(data)
 
 

@@ -7,7 +7,7 @@ not read if its state shows that nobody has changed it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import apache_beam as beam
 import pyarrow as pa
@@ -19,8 +19,8 @@ from pipelines.build.older_shards import records_file
 from pipelines.build.shard_records import RecordsFile, RecordSources, StoredRecord, stored_records, write_records
 from pipelines.build.shard_report import RecordTotals, ShardReport
 from pipelines.build.shard_statistics import ShardStatistics
-from pipelines.build.staging import FAILED_ROWS, FILE, INPUTS, PUBLISHED, STATE, Staging
-from preprocess.utterance import EXCLUDED_BY_CONFIG, FILTER_STAGE
+from pipelines.build.staging import FAILED_ROWS, FILE, INPUTS, PREPARED_ON, PUBLISHED, STATE, Staging
+from preprocess.utterance import EXCLUDED_BY_CONFIG, FILTER_STAGE, RETRIED_STAGES
 from shared.dataset import Contract, ShardInfo
 from shared.files import file_sha256, write_json
 from shared.layout import Layout, ShardName
@@ -50,6 +50,7 @@ class ShardWriter:
         rows = staging.read_rows(shard_name)
         facts = rows.schema.metadata
         self._inputs = facts[INPUTS].decode()
+        self._processor = facts[PREPARED_ON].decode()
         self._published = ShardReport.model_validate_json(facts[PUBLISHED]) if facts[PUBLISHED] else None
         results = read_table(staging.filter_results_path(shard_name))
         for name in results.column_names:
@@ -83,7 +84,7 @@ class ShardWriter:
             withheld_sha256=filtered.sha256,
             withheld_manifest_sha256=file_sha256(layout.withheld_manifest(name)),
         )
-        report = _report(info, kept=self._kept, rejected=rejected, totals=totals)
+        report = _report(info, kept=self._kept, rejected=rejected, totals=totals, processor=self._processor)
         self._write_cache(report)
         write_json(self._staging.report_path(name), report, durable=False)
         return report
@@ -177,7 +178,9 @@ def _rejected(failed: pa.Table, *, filtered: pa.Table) -> pa.Table:
     return pa.concat_tables([failed.select(REJECTED.names), of_filter]).combine_chunks()
 
 
-def _report(info: ShardInfo, *, kept: pa.Table, rejected: pa.Table, totals: RecordTotals) -> ShardReport:
+def _report(
+    info: ShardInfo, *, kept: pa.Table, rejected: pa.Table, totals: RecordTotals, processor: str
+) -> ShardReport:
     failures = rejected.filter(pc.invert(pc.is_in(rejected["reason"], pa.array(sorted(EXCLUDED_BY_CONFIG)))))
     return ShardReport(
         info=info,
@@ -185,8 +188,14 @@ def _report(info: ShardInfo, *, kept: pa.Table, rejected: pa.Table, totals: Reco
         failures_by_language=_count(failures, "language"),
         failures_by_reason=_count(failures, "reason"),
         records_by_speaker=_count(kept, "speaker"),
+        retried=_sum_of_stages(rejected, RETRIED_STAGES),
+        processor=processor,
         totals=totals,
     )
+
+
+def _sum_of_stages(rejected: pa.Table, stages: Collection[str]) -> int:
+    return pc.sum(pc.is_in(rejected["stage"], pa.array(sorted(stages)))).as_py() or 0
 
 
 def _count(rows: pa.Table, column: str) -> dict[str, int]:

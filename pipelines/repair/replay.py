@@ -234,7 +234,7 @@ def _retry(
     name = new_job_name("replay")
     fingerprint = preparation_fingerprint(dataset.info.contract, decode_limit_s=config.decode_limit_s)
     with translate_disk_errors(staging=staging.root):
-        crashed = noted_in(staging.create(fingerprint=fingerprint))
+        crashed = noted_in(staging.create(fingerprint=fingerprint, made_by=made_here(pitch=config.pitch)))
         staging.recovered_folder.mkdir()
         with (
             show_progress(staging.progress_folder, label="rejected utterances", total=len(elements)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated
 
 import pydantic
@@ -79,8 +79,11 @@ def layout_of(reader: str) -> str:
     return sys.modules[READERS[reader].__module__].__doc__ or ""
 
 
-def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Rejection]:
+def read_corpus(source: SourceConfig, *, name: str, sources: Collection[str] = ()) -> Iterator[Utterance | Rejection]:
     """Read a configured source: its utterances, and rejections of its invalid rows.
+
+    Args:
+        sources: the names of all sources of the config: one list of ids may serve several.
 
     Raises:
         UserError: the corpus is not found at its root, a list of ids or a table of scores cannot be read, or an
@@ -93,5 +96,5 @@ def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Reje
     elements = source.utterances(name=name)
     if isinstance(source, CustomColumnsConfig):
         elements = check_custom_columns(elements, source=source, name=name)
-    selected = select(elements, source=source, name=name)
+    selected = select(elements, source=source, name=name, sources=sources)
     return with_official_splits(selected, source=source, name=name) if source.official_splits else selected

@@ -6,7 +6,7 @@ import dataclasses
 import heapq
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from preprocess.corpora.custom_columns import custom_document
@@ -19,18 +19,19 @@ from shared.hashing import sort_key
 
 
 def select(
-    elements: Iterator[Utterance | Rejection], *, source: SourceConfig, name: str
+    elements: Iterator[Utterance | Rejection], *, source: SourceConfig, name: str, sources: Collection[str] = ()
 ) -> Iterator[Utterance | Rejection]:
     """Yield what a source's `include`, `exclude`, `scores` and `max_utterances` take, and rejections of all others.
 
     Args:
         name: of the source.
+        sources: the names of all sources.
 
     Raises:
         UserError: a list of ids or a table of scores cannot be read.
     """
     lists = [
-        IdList(path, source=source, name=name, is_wanted=is_wanted)
+        IdList(path, source=source, name=name, is_wanted=is_wanted, others={*sources} - {name})
         for path, is_wanted in ((source.include, True), (source.exclude, False))
         if path is not None
     ]
@@ -50,9 +51,10 @@ class IdList:
     Args:
         name: of the source; an id may begin with it, as in the tables and pages of a dataset.
         is_wanted: the ids are the only ones that are taken; otherwise they are not taken.
+        others: the other sources of the config; an id that begins with the name of one is not looked for here.
     """
 
-    def __init__(self, path: Path, *, source: SourceConfig, name: str, is_wanted: bool):
+    def __init__(self, path: Path, *, source: SourceConfig, name: str, is_wanted: bool, others: Collection[str] = ()):
         self._path, self._source, self._name, self._is_wanted = path, source, name, is_wanted
         self.message = f"not in {path} (include)" if is_wanted else f"in {path} (exclude)"
         self._lines: dict[str, int] = {}
@@ -61,15 +63,14 @@ class IdList:
                 self._lines[line.text.partition("\t")[0].strip()] = line.number
             except Rejected as error:
                 raise UserError(f"{path}, line {line.number}: {error.message}; expected an id") from error
-        self._missing = dict(self._lines)
+        self._missing = {one: line for one, line in self._lines.items() if one.partition("/")[0] not in others}
 
     def takes(self, utterance_id: str) -> bool:
         """Whether an utterance is taken; its id is then known to be in the corpus."""
-        for one in (utterance_id, utterance_id.removeprefix(f"{self._name}/")):
-            if one in self._lines:
-                self._missing.pop(one, None)
-                return self._is_wanted
-        return not self._is_wanted
+        names = [one for one in (utterance_id, utterance_id.removeprefix(f"{self._name}/")) if one in self._lines]
+        for one in names:
+            self._missing.pop(one, None)
+        return bool(names) == self._is_wanted
 
     def rejections(self) -> Iterator[Rejection]:
         """A rejection for each id that was not asked for."""

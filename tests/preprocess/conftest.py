@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ Read = Callable[..., list[Utterance | Rejection]]
 def read() -> Read:
     """Everything that a reader yields of the corpus `x` at this root."""
 
-    def read(root: Path, *, name: str = "x", **options: Any) -> list[Utterance | Rejection]:
+    def read(
+        root: Path, *, name: str = "x", sources: Sequence[str] = (), **options: Any
+    ) -> list[Utterance | Rejection]:
         source = pydantic.TypeAdapter(Source).validate_python({"root": root, **options})
-        return list(read_corpus(source, name=name))
+        return list(read_corpus(source, name=name, sources=sources))
 
     return read
 

@@ -278,7 +278,8 @@ def test_on_a_file_system_without_locks_the_content_of_the_lock_decides(tmp_path
 
 
 @pytest.mark.usefixtures("without_locks")
-def test_without_locks_a_reader_finishes_the_publication_of_a_dead_writer_only(tmp_path: Path) -> None:
+def test_without_locks_the_next_writer_finishes_a_publication_and_no_reader(tmp_path: Path) -> None:
+    """Of two readers at once, one would remove the `_SUCCESS` that the other had moved to its place."""
     layout = Layout(tmp_path)
     journal = {"removals": [], "moves": [[f".staging/{'0' * 32}/_SUCCESS", "_SUCCESS"]]}
     write_json(layout.journal, journal)
@@ -287,7 +288,10 @@ def test_without_locks_a_reader_finishes_the_publication_of_a_dead_writer_only(t
     with pytest.raises(UserError, match="build of ada on elsewhere"):
         finish_publication(layout)
     layout.lock.write_text("")
-    with read_lock(tmp_path):
+    with pytest.raises(UserError, match="run the same build again, which finishes it"), read_lock(tmp_path):
+        pytest.fail("the dataset is not whole")
+    assert layout.journal.exists()
+    with write_lock(tmp_path, command="build"):
         assert not layout.journal.exists()
 
 

@@ -37,7 +37,7 @@ def plan_of(corpora: dict[str, list[Element]], *, per_shard: int, validation_fra
         }
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "read_corpus", lambda source, *, name: iter(corpora[name]))
+        patch.setattr(planning, "read_corpus", lambda source, *, name, sources: iter(corpora[name]))
         return planning.plan_shards(config)
 
 
@@ -114,6 +114,15 @@ def test_rows_excluded_by_max_utterances_add_no_shards(tmp_path: Path) -> None:
     assert sum(1 for _ in plan.assign(config)) == 40
     found = sample_source("ljspeech", config=config)
     assert (found.utterances, found.bad_rows) == (3, 0)
+
+
+def test_rows_excluded_by_max_utterances_do_not_all_come_to_one_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "MAX_LISTED_PER_SHARD", 4)
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=40)
+    asked = ["utterances_per_shard=4", "validation_fraction=0", "sources.ljspeech.max_utterances=3"]
+    assert plan_shards(builds.config_of(builds.overrides_for(corpus, *asked))).shards == {("ljspeech", "train"): 8}
 
 
 def test_a_source_that_lists_nothing_is_an_error(tmp_path: Path) -> None:

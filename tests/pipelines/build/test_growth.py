@@ -16,7 +16,7 @@ from pipelines.build import listing
 from pipelines.build.job import BuildJob
 from preprocess import record
 from preprocess.record import Preparation
-from preprocess.utterance import Utterance
+from preprocess.utterance import MissingReader, Utterance
 from shared.errors import UserError
 from shared.tables import read_table
 from shared.tfrecord import HEADER_BYTES
@@ -176,20 +176,48 @@ def unreadable(names: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "read_audio_file", fail)
 
 
+def without_reader(names: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the package away that reads these recordings."""
+    read = record.read_audio_file
+
+    def fail(path: str) -> bytes:
+        if Path(path).stem in names:
+            raise MissingReader("m4a: pip install it")
+        return read(path)
+
+    monkeypatch.setattr(record, "read_audio_file", fail)
+
+
 @pytest.mark.slow
-def test_recordings_that_the_disk_failed_to_read_are_tried_again_by_the_next_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("new", [0, 1])
+@pytest.mark.parametrize(("fault", "stage"), [(unreadable, "reading"), (without_reader, "reader")])
+def test_recordings_that_could_not_be_read_here_are_tried_again_by_the_next_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable, stage: str, new: int
 ) -> None:
     corpus = Corpus(tmp_path, clips=CLIPS)
     with monkeypatch.context() as patch:
-        unreadable({"N4", "N9"}, patch)
+        fault({"N4", "N9"}, patch)
         corpus.build()
     rejected = [read_table(path).to_pylist() for path in (corpus.data / "rejected").iterdir()]
     found = {(row["utterance_id"], row["stage"], row["reason"]) for rows in rejected for row in rows}
-    assert found == {(f"ljspeech/{name}", "reading", "unreadable_audio") for name in ("N4", "N9")}
-    corpus.add(1)
-    assert corpus.build() == {"N4", "N9", "N24"}
+    assert found == {(f"ljspeech/{name}", stage, "unreadable_audio") for name in ("N4", "N9")}
+    corpus.add(new)
+    assert corpus.build() == {"N4", "N9", *["N24"][:new]}
     corpus.check_is_that_of_a_build_from_nothing()
+    assert corpus.build() == set()
+
+
+@pytest.mark.slow
+def test_after_a_build_that_lacked_a_reader_and_published_nothing_its_recordings_are_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus, few = Corpus(tmp_path, clips=CLIPS), "max_rejected_fraction=0.01"
+    with monkeypatch.context() as patch:
+        without_reader({"N4", "N9"}, patch)
+        with pytest.raises(UserError, match="rejected"):
+            corpus.build(few)
+    assert corpus.build(few) == {"N4", "N9"}
+    corpus.check_is_that_of_a_build_from_nothing(few)
 
 
 @pytest.mark.slow

@@ -131,6 +131,7 @@ def test_the_workers_of_a_killed_driver_end(long_corpus: Path, spoiled: Path, st
     process = started(*builds.build_words(long_corpus, "workers=2", data=spoiled))
     wait_until(lambda: is_amid_a_shard(spoiled), process=process)
     workers = children(process)
+    assert len(workers) == 2
     process.kill()
     wait_until_gone(workers)
 
@@ -278,7 +279,9 @@ def test_an_interrupt_is_one_line_and_the_next_build_reuses_the_finished_shards(
         return prepare(self, utterance)
 
     monkeypatch.setattr(Preparation, "__call__", counted)
-    assert command(*words, "workers=1").code == 0
+    outcome = command(*words, "workers=1")
+    assert outcome.code == 0
+    assert "ended while it prepared" not in outcome.err, "the user ended the build, and no recording"
     assert next(calls) == 300 - len(known)
     assert validate_dataset(spoiled).findings == []
     assert not list((spoiled / ".staging").rglob("*.tmp"))

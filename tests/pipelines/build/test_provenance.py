@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pipelines.build import provenance
+from pipelines.build import prepare_shards, provenance
 from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.provenance import PROCESSOR, check_worker, differences, made_here, merged
 from shared.dataset import Contract, Dataset
@@ -68,10 +68,34 @@ def test_a_build_with_another_version_says_so_and_notes_both(
     corpus = builds.make_corpus(tmp_path / "corpus", clips=14)
     outcome = command(*builds.build_words(corpus, "utterances_per_shard=4", data=spoiled))
     assert outcome.code == 0
-    assert f"the published records were made with soxr {before[0]} (here {OTHER}), and this build keeps" in outcome.err
+    assert f"earlier records were made with soxr {before[0]} (here {OTHER}), and this build keeps" in outcome.err
     assert Dataset.open(spoiled).info.made_by["soxr"] == tuple(sorted([*before, OTHER]))
     again = command(*builds.build_words(corpus, "utterances_per_shard=5", data=spoiled))
     assert "were made with" not in again.err, "this version is noted already"
+
+
+@pytest.mark.slow
+def test_a_build_that_goes_on_after_an_interrupted_one_with_another_version_says_so_and_notes_both(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=14, bad_rows=["no text"] * 3)
+    words = builds.build_words(corpus, "utterances_per_shard=4", data=tmp_path / "data")
+    versions = provenance._library_versions()
+    with monkeypatch.context() as patch:
+        patch.setattr(provenance, "_library_versions", lambda: versions | {"soxr": OTHER})
+        assert command(*words, "max_rejected_fraction=0.01").code == 2  # its records stay in the staging folder
+    outcome = command(*words, "max_rejected_fraction=1")
+    assert f"earlier records were made with soxr {OTHER} (here {versions['soxr']}), and this build keeps" in outcome.err
+    assert Dataset.open(tmp_path / "data").info.made_by["soxr"] == tuple(sorted([OTHER, versions["soxr"]]))
+
+
+@pytest.mark.slow
+def test_the_processors_of_all_workers_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=4)
+    monkeypatch.setattr(prepare_shards, "processor_here", lambda: "another worker's")
+    builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
+    noted = Dataset.open(tmp_path / "data").info.made_by[PROCESSOR]
+    assert set(noted) == {"another worker's", *made_here()[PROCESSOR]}
 
 
 @pytest.mark.slow

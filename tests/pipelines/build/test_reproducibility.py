@@ -62,7 +62,7 @@ def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp
     name, contents = "a-train-00000-of-00001", []
     for number, order in enumerate(itertools.permutations(elements)):
         staging = Staging(tmp_path / str(number))
-        staging.create(fingerprint="same")
+        staging.create(fingerprint="same", made_by={})
         progress = ProgressCounter(staging.progress_folder, name=name)
         in_order = [Listed(one, input_state(one)) for one in sort_elements(order)]
         prepare_shard(

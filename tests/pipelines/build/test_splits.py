@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,6 +191,14 @@ def test_two_groups_that_name_one_reader_of_librivox_are_one_person(people: Call
     person = SplitRule.from_config(people(speaker_groups=groups)).person
     assert len({person(name) for name in ("a/84", "b/84", "c/5", "d/3", "d/6")}) == 1
     assert person("d/1") == person("d/2") != person("d/3")
+
+
+def test_twenty_thousand_groups_are_read_in_no_time(people: Callable) -> None:
+    groups = "".join(f"c/{number}\td/{number}\n" for number in range(20_000))
+    before_s = time.process_time()
+    person = SplitRule.from_config(people(speaker_groups=groups)).person
+    assert time.process_time() - before_s < 2.0
+    assert person("c/19999") == person("d/19999") != person("d/0")
 
 
 def test_all_voices_of_a_held_out_speaker_are_held_out(people: Callable) -> None:

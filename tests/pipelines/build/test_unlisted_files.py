@@ -18,7 +18,9 @@ def corpus(tmp_path: Path) -> Path:
     return builds.make_corpus(tmp_path / "corpus", clips=3)
 
 
-@pytest.mark.parametrize("name", ["shards/mine.txt", "withheld/mine/x", "manifest", "config.yaml", "report.html"])
+@pytest.mark.parametrize(
+    "name", ["shards/mine.txt", "withheld/mine/x", "manifest", "config.yaml", "report.html", "croissant.json"]
+)
 def test_a_first_build_refuses_a_folder_with_files_of_the_same_names(
     name: str, corpus: Path, tmp_path: Path, command: Callable
 ) -> None:

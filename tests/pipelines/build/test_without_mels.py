@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +15,8 @@ import pytest
 import soundfile
 from PIL import Image
 
+from pipelines.build import mel_reader
+from pipelines.build.mel_reader import MelReader
 from pipelines.build.preparation import create_preparation
 from pipelines.config import BuildConfig
 from pipelines.repair.repair import repair_dataset
@@ -197,6 +201,20 @@ def test_unchanged_recordings_are_not_read_again(recording: Path, copied: Path) 
     os.utime(recording)
     report = validate_dataset(copied, changed=True)
     assert (report.trusted, report.findings) == (shards - 1, [])
+
+
+def test_a_disk_that_fails_while_copies_are_proven_does_not_make_them_different_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = SimpleNamespace()
+    assert MelReader._mel_of_recording(reader, str(tmp_path / "gone.wav"), "") is None  # type: ignore[arg-type]
+
+    def fail(path: str) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    monkeypatch.setattr(mel_reader, "read_audio_file", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        MelReader._mel_of_recording(reader, "there.wav", "")  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
