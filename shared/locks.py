@@ -130,7 +130,7 @@ def read_lock(root: StoragePath) -> Iterator[None]:
     """Keep writers away from a dataset; first finish a publication that was interrupted.
 
     Raises:
-        UserError: a writer holds the dataset.
+        UserError: a writer holds the dataset, or there is a publication to finish and the file system has no locks.
     """
     with _shared_lock(root):
         pass  # report a live writer before finish_publication would wait for it
@@ -188,7 +188,9 @@ def _refuse_writer(backend: LockBackend, *, root: StoragePath) -> None:
 
 def _refuse_unfinished(backend: LockBackend, *, root: StoragePath) -> NoReturn:
     _refuse_writer(backend, root=root)
-    raise UserError(f"{root}: a build was interrupted while it published; run the same build again, which finishes it")
+    raise UserError(
+        f"{root}: a publication was interrupted; run the same command again that published, which finishes it"
+    )
 
 
 def finish_publication(layout: Layout) -> None:

@@ -5,9 +5,10 @@
    published.
 3. The renamings and removals follow, then the staging folder is removed.
 
-After a kill during step 3, whoever opens the dataset next finishes the step first; every action can be repeated.
-Because every reader does so, also for a dataset copied from elsewhere, a journal can name only a dataset's own files,
-and none of them through a link.
+After a kill during step 3, whoever opens the dataset next finishes the step first; every action can be repeated. Where
+there are no locks, as in an object store, the next writer finishes it, and readers refuse the dataset until then. A
+dataset that was copied from elsewhere may have a journal, so a journal can name only a dataset's own files, and none
+of them through a link.
 """
 
 from __future__ import annotations

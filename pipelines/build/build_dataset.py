@@ -11,7 +11,7 @@ from pipelines.build.changes import CorpusChanges
 from pipelines.build.incremental import ReusePolicy, preparation_fingerprint, published_info
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
-from pipelines.build.provenance import PROCESSOR, MadeBy, differences, made_here, merged
+from pipelines.build.provenance import MadeBy, differences, made_here, merged
 from pipelines.build.publish import Published
 from pipelines.build.result_checks import check_counts, check_rejections
 from pipelines.build.shard_plan import ShardPlan, plan_shards
@@ -30,7 +30,8 @@ def build_dataset(
     """Build and publish a dataset; an older dataset at `data` stays unchanged until the new one is complete.
 
     Utterances that the older dataset or an interrupted build prepared are taken over if their inputs have not
-    changed. Files with unchanged content are not written again. If nothing changed, only metadata is read.
+    changed. Files with unchanged content are not written again. If nothing changed, and no recording is to be tried
+    again, only metadata is read.
 
     Args:
         data: folder of the dataset.
@@ -64,10 +65,9 @@ def build_dataset(
             shards = {} if now is None else {shard.name: shard for shard in now.shards}
             made_by = _made_by(now, data=layout, fingerprint=fingerprint, here=made_here(pitch=config.pitch))
             reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over=shards, always={}))
-            made_by = merged(made_by, {PROCESSOR: tuple(report.processor for report in reports if report.processor)})
             check_counts(reports, listed=plan.listed)
             check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
-            return job.publish(job.write_dataset_files(reports, made_by=made_by))
+            return job.publish(job.write_dataset_files(reports, made_by=merged(made_by, job.made_by)))
 
 
 def _made_by(published: DatasetInfo | None, *, data: Layout, fingerprint: str, here: MadeBy) -> MadeBy:

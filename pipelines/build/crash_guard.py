@@ -59,7 +59,7 @@ class CrashGuard:
     def __enter__(self) -> CrashGuard:
         if self._path is not None:
             known = "".join(f"{json.dumps(one)}\n" for one in self._crashes.elements()).encode()
-            self._path.write_bytes(known)
+            self._path.write_bytes(known + b"\n")  # the last line is the note, blank so far
             self._file, self._start = os.open(self._path, os.O_WRONLY), len(known)
         threading.Thread(target=self._watch, daemon=True).start()
         return self

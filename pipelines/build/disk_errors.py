@@ -34,9 +34,7 @@ def _message(error: OSError, *, staging: StoragePath) -> str:
         full = error.errno in _DISK_FULL
         what = f"{data.root}: the disk is full" if full else f"{where}: {why}"
         message = "the new dataset is published, but not all of its files have their names yet"
-        return (
-            f"{what}; {message}; {'make room' if full else 'fix the disk'}, and the next command that opens it finishes"
-        )
+        return f"{what}; {message}; {'make room' if full else 'fix the disk'}, and the next build finishes"
     if error.errno in _DISK_FULL:
         return f"{data.root}: the disk is full; nothing was published; make room and run the build again"
     return f"{where}: {why}; nothing was published; fix this and run the build again"

@@ -12,6 +12,7 @@ Beam passes the names of shards on, never utterances or mels: a mel in a shuffle
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 
@@ -26,7 +27,7 @@ from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract
 from pipelines.build.prepare_shards import PrepareShard
-from pipelines.build.provenance import MadeBy, made_here
+from pipelines.build.provenance import PROCESSOR, MadeBy, made_here, merged
 from pipelines.build.publish import Published, publish
 from pipelines.build.shard_plan import ShardPlan
 from pipelines.build.shard_report import ShardReport, read_reports
@@ -59,6 +60,9 @@ class BuildJob:
         self._data, self._staging = Layout(data), Staging.for_new_build(Layout(data))
         self._prepare, self.contract = prepare, create_contract(prepare)
         self._fingerprint = preparation_fingerprint(self.contract, decode_limit_s=config.decode_limit_s)
+        self.made_by: MadeBy = made_here(
+            pitch=config.pitch
+        )  # with the parts of interrupted builds and of workers, once run
         self._work = hashlib.blake2b(self._fingerprint.encode() + config_document(config), digest_size=16).hexdigest()
 
     @property
@@ -84,8 +88,7 @@ class BuildJob:
             with translate_disk_errors(staging=self._staging.root):
                 check_folders((self._data.staging, self._data.build_cache, *self._data.folders), root=self._data.root)
                 self.end_leftover_job()
-                made_by = made_here(pitch=self._config.pitch)
-                left = self._staging.create(fingerprint=self._fingerprint, made_by=made_by)
+                left = self._staging.create(fingerprint=self._fingerprint, made_by=self.made_by)
                 _say_what_crashed(noted_in(left))
                 interrupted = [one.root for one in left]
                 listing.save(self._staging.listing_folder)
@@ -101,7 +104,10 @@ class BuildJob:
                         name=name,
                         blame=self._blame,
                     )
-                return read_reports(map(str, plan.shard_names()), staging=self._staging)
+                reports = read_reports(map(str, plan.shard_names()), staging=self._staging)
+                workers_here = {PROCESSOR: tuple(report.processor for report in reports if report.processor)}
+                self.made_by = functools.reduce(merged, (*(one.made_by() for one in left), workers_here), self.made_by)
+                return reports
         except KeyboardInterrupt:
             with contextlib.suppress(OSError):
                 self._staging.interrupted_path.write_text("")
@@ -154,7 +160,7 @@ class BuildJob:
                     data=data,
                     staging=staging,
                     interrupted=interrupted,
-                    made_by=made_here(pitch=config.pitch),
+                    made_by=self.made_by,
                 )
             )  # shard name
         )

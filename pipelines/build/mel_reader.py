@@ -48,8 +48,10 @@ class MelReader:
             if hashlib.sha256(data).hexdigest() != sha256:  # replaced since it was prepared
                 return None
             decoded = decode_audio(data, max_duration_s=self._config.decode_limit_s)
-        except (FileNotFoundError, Rejected):
+        except Rejected:
             return None
+        except OSError as error:  # of a read, which does not know the file's name
+            raise OSError(error.errno, error.strerror, path) from error
         return log_mel(resample(decoded, rate_hz=self.spec.sample_rate_hz).samples, spec=self.spec)
 
     def _read_shard(self, shard_name: str) -> tuple[list[StoredRecord], list[tuple[str, str]]]:

@@ -138,18 +138,19 @@ def prepare_shard(
     failed: list[tuple[Rejection, bytes]] = []
     with new_file(staging.records_path(shard_name), durable=False) as file:
         rows = PreparedRows(file)
-        unread = 0
+        unread, processor = 0, ""
         for one, outcome in _outcomes(listed, prepare=prepare, older=older):
             unread = _count_unread(outcome, before=unread)
             if isinstance(outcome, Rejection):
                 failed.append((outcome, one.state))
             elif isinstance(outcome, PreparedUtterance):
+                processor = processor_here()
                 rows.add_prepared(_row(one.element, outcome) | {STATE: one.state}, record=outcome.record)
             else:
                 rows.add_older(outcome)
             progress.add()
     report = older.published.report.model_dump_json() if older.published is not None else ""
-    facts = {INPUTS: inputs, PUBLISHED: report, PREPARED_ON: processor_here()}
+    facts = {INPUTS: inputs, PUBLISHED: report, PREPARED_ON: processor}
     _write(rows.table(), _failed_table(failed), shard_name=shard_name, facts=facts, staging=staging)
 
 

@@ -78,7 +78,7 @@ def plan_shards(
     """List every source once and divide each split into shards of about `utterances_per_shard`.
 
     Rows that the config leaves out are assigned to shards, but do not count towards the number of shards, unless a
-    shard would have more than `MAX_LISTED_PER_SHARD` rows.
+    shard would have many more than `MAX_LISTED_PER_SHARD` rows.
 
     Args:
         listing: takes every element up.

@@ -160,7 +160,9 @@ class _Repair:
             job.discard()
             return self._result(differences=differences)
         if differences:
-            info = job.write_dataset_files(list(map(self._with_unknown_inputs, reports)), made_by=merged(older, here))
+            info = job.write_dataset_files(
+                list(map(self._with_unknown_inputs, reports)), made_by=merged(older, job.made_by)
+            )
         check_rejections(reports, config=self._config, rejected=job.staged.rejected("any").parent)
         quarantine = self._layout.quarantine / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
         published = job.publish(info, keep_in=quarantine)

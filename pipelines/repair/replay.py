@@ -128,7 +128,7 @@ def _replay(
         job.discard()
         return result
     check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
-    made_by = merged(dataset.info.made_by, made_here(pitch=config.pitch))
+    made_by = merged(dataset.info.made_by, job.made_by)
     return result._replace(published=job.publish(job.write_dataset_files(reports, made_by=made_by)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import typing
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import pydantic
@@ -32,7 +32,7 @@ from preprocess.corpora.mls import MLS
 from preprocess.corpora.nemo import NeMo
 from preprocess.corpora.official_splits import with_official_splits
 from preprocess.corpora.parquet import Parquet
-from preprocess.corpora.selection import select
+from preprocess.corpora.selection import NO_SOURCES, select
 from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
 from preprocess.corpora.transcripts import Transcripts
@@ -79,11 +79,13 @@ def layout_of(reader: str) -> str:
     return sys.modules[READERS[reader].__module__].__doc__ or ""
 
 
-def read_corpus(source: SourceConfig, *, name: str, sources: Collection[str] = ()) -> Iterator[Utterance | Rejection]:
+def read_corpus(
+    source: SourceConfig, *, name: str, sources: Mapping[str, SourceConfig] = NO_SOURCES
+) -> Iterator[Utterance | Rejection]:
     """Read a configured source: its utterances, and rejections of its invalid rows.
 
     Args:
-        sources: the names of all sources of the config: one list of ids may serve several.
+        sources: all sources of the config: one list of ids may serve several.
 
     Raises:
         UserError: the corpus is not found at its root, a list of ids or a table of scores cannot be read, or an

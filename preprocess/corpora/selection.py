@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from preprocess.corpora.custom_columns import custom_document
 from preprocess.corpora.metadata import read_lines
@@ -17,21 +18,27 @@ from preprocess.utterance import Reason, Rejected, Rejection, Utterance, rejecti
 from shared.errors import UserError
 from shared.hashing import sort_key
 
+NO_SOURCES: Mapping[str, SourceConfig] = MappingProxyType({})
+
 
 def select(
-    elements: Iterator[Utterance | Rejection], *, source: SourceConfig, name: str, sources: Collection[str] = ()
+    elements: Iterator[Utterance | Rejection],
+    *,
+    source: SourceConfig,
+    name: str,
+    sources: Mapping[str, SourceConfig] = NO_SOURCES,
 ) -> Iterator[Utterance | Rejection]:
     """Yield what a source's `include`, `exclude`, `scores` and `max_utterances` take, and rejections of all others.
 
     Args:
         name: of the source.
-        sources: the names of all sources.
+        sources: all sources of the config.
 
     Raises:
         UserError: a list of ids or a table of scores cannot be read.
     """
     lists = [
-        IdList(path, source=source, name=name, is_wanted=is_wanted, others={*sources} - {name})
+        IdList(path, source=source, name=name, is_wanted=is_wanted, others=_sharing(path, sources=sources) - {name})
         for path, is_wanted in ((source.include, True), (source.exclude, False))
         if path is not None
     ]
@@ -45,13 +52,18 @@ def select(
     return elements if source.max_utterances is None else _first_by_hash(elements, count=source.max_utterances)
 
 
+def _sharing(path: Path, *, sources: Mapping[str, SourceConfig]) -> set[str]:
+    """The sources that have this list."""
+    return {name for name, source in sources.items() if path in (source.include, source.exclude)}
+
+
 class IdList:
     """The ids in a text file, one a line; what follows a tab is not read.
 
     Args:
         name: of the source; an id may begin with it, as in the tables and pages of a dataset.
         is_wanted: the ids are the only ones that are taken; otherwise they are not taken.
-        others: the other sources of the config; an id that begins with the name of one is not looked for here.
+        others: the other sources with this list; an id that begins with the name of one is not looked for here.
     """
 
     def __init__(self, path: Path, *, source: SourceConfig, name: str, is_wanted: bool, others: Collection[str] = ()):

@@ -20,10 +20,10 @@ def read() -> Read:
     """Everything that a reader yields of the corpus `x` at this root."""
 
     def read(
-        root: Path, *, name: str = "x", sources: Sequence[str] = (), **options: Any
+        root: Path, *, name: str = "x", sharing: Sequence[str] = (), **options: Any
     ) -> list[Utterance | Rejection]:
         source = pydantic.TypeAdapter(Source).validate_python({"root": root, **options})
-        return list(read_corpus(source, name=name, sources=sources))
+        return list(read_corpus(source, name=name, sources=dict.fromkeys([name, *sharing], source)))
 
     return read
 

@@ -42,7 +42,7 @@ def test_both_lists_know_each_id_of_the_corpus(write: Any, read: Any) -> None:
 
 def test_one_list_serves_several_sources(write: Any, read: Any) -> None:
     root = write({"metadata.csv": METADATA, "ids.txt": "x/1\ny/2\n3\nx/3\nz/4\n"})
-    found = read(root, reader="ljspeech", language="en", exclude=root / "ids.txt", sources=("x", "y"))
+    found = read(root, reader="ljspeech", language="en", exclude=root / "ids.txt", sharing=("y",))
     assert {one.id for one in found if isinstance(one, Utterance)} == {"x/0", "x/2", "x/4", "x/5"}
     bad = [one for one in found if isinstance(one, Rejection) and one.reason == Reason.BAD_METADATA_ROW]
     assert [one.message.rpartition(": ")[2] for one in bad] == ["the corpus has no utterance 'z/4'"]

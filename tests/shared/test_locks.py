@@ -288,7 +288,7 @@ def test_without_locks_the_next_writer_finishes_a_publication_and_no_reader(tmp_
     with pytest.raises(UserError, match="build of ada on elsewhere"):
         finish_publication(layout)
     layout.lock.write_text("")
-    with pytest.raises(UserError, match="run the same build again, which finishes it"), read_lock(tmp_path):
+    with pytest.raises(UserError, match="run the same command again that published"), read_lock(tmp_path):
         pytest.fail("the dataset is not whole")
     assert layout.journal.exists()
     with write_lock(tmp_path, command="build"):

@@ -18,6 +18,7 @@ from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import Progress, load_checkpoint
 from trainer.checkpoint.checkpoint_files import (
     CheckpointFile,
+    best_checkpoint_path,
     exported_weights_path,
     list_checkpoints,
     remove_leftovers,
@@ -77,7 +78,8 @@ def read_run_info(run: Path) -> RunInfo:
 def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     """Return the run's new description, after checking that an existing run has the same model and dataset contract.
 
-    A run without a checkpoint begins as it is asked to now.
+    A run without a checkpoint begins as it is asked to now. It keeps the limits of its buckets if its settings need the
+    same memory: several hosts are started again after a bucket did not fit.
 
     Raises:
         UserError: the folder holds a run of another model, dataset contract or vocabulary, or with other frozen parts,
@@ -88,9 +90,13 @@ def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> Run
             f"{run}: an export, which training cannot continue; train into another RUN, with init_from={run}"
         )
     info = RunInfo.of(config, dataset=dataset)
-    if not list_checkpoints(run):
+    if not (run / "run.json").exists():
         return info
     old = read_run_info(run)
+    if not (list_checkpoints(run) or best_checkpoint_path(run).is_file()):
+        return info.model_copy(
+            update={"ceilings": old.ceilings if _memory_settings(old) == _memory_settings(info) else ()}
+        )
     _check_same(old, info, run=run, data=dataset.layout.root)
     _check_frozen(old, info, run=run)
     kept = {name: getattr(old, name) for name in ("planned_steps", "ceilings", "devices", "extra_pieces")}
@@ -118,8 +124,12 @@ def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
 
 def add_bucket_limit(run: Path, ceiling: BucketLimit) -> RunInfo:
     """Store the limit of a bucket that did not fit into memory, so that later sessions use the same plan."""
-    info = read_run_info(run)
-    info = info.model_copy(update={"ceilings": (*info.ceilings, ceiling)})
+    return set_bucket_limits(run, (*read_run_info(run).ceilings, ceiling))
+
+
+def set_bucket_limits(run: Path, ceilings: tuple[BucketLimit, ...]) -> RunInfo:
+    """Store these limits of buckets in the place of all others."""
+    info = read_run_info(run).model_copy(update={"ceilings": ceilings})
     with writing(run / "run.json", advice="free disk space and run the same command again"):
         write_json(run / "run.json", info)
     return info
@@ -164,6 +174,12 @@ def _check_frozen(old: RunInfo, new: RunInfo, *, run: Path) -> None:
             f"{run}: froze {frozen[0]}, rate_factors would now freeze {frozen[1]}; train into another RUN, with "
             f"init_from={run}"
         )
+
+
+def _memory_settings(info: RunInfo) -> dict[str, object]:
+    """Return the settings that determine how much memory a batch needs."""
+    config = info.config.model_dump(include={"model": True, "input": True, "optimizer": {"microbatches"}, "loss": True})
+    return config | {"contract": info.contract.fingerprint, "vocabulary": info.vocabulary_sha256}
 
 
 def _weight_settings(info: RunInfo) -> dict[str, object]:

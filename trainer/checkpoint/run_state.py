@@ -226,8 +226,8 @@ class RunState:
         if found.validation_fingerprint and found.validation_fingerprint != current.validation_fingerprint:
             self.progress = self.progress._replace(best_score=None, best_step=None, plateau=PlateauState())
             changes.append(
-                "no best step and no plateau yet: validations are not comparable (losses, clips, their references or "
-                "synthesis_eval.best_by changed)"
+                "no best step and no plateau yet: validations are not comparable (losses, seed, clips, references "
+                "or the score of synthesis_eval changed)"
             )
         if found.plateau_config != current.plateau_config:
             self.progress = self.progress._replace(plateau=PlateauState())

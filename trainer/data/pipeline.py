@@ -284,7 +284,7 @@ class Stream:
     ) -> None:
         """Wait before reading again; raises UserError if `pause_s` is None, after the last attempt."""
         root, reason = self._dataset.layout.root, str(error).splitlines()[0].rpartition("}} ")[2]
-        message = f"{root}: reading failed ({reason}), yet every record there is whole when it is read again"
+        message = f"{root}: reading failed ({reason}), though no record there is damaged"
         if pause_s is None:
             raise UserError(
                 f"{message}: the disk or the network may be failing; run the same command again, or "

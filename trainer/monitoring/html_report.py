@@ -83,7 +83,7 @@ def _template_values(run: Path) -> dict[str, Any]:
         "steps": files.settings.get("steps"),
         "last": {kind: files.last(kind) for kind in ("train", "validation")},
         "best": files.best_validation,
-        "best_by": "validation loss" if files.best_by == "loss" else files.best_by.replace("_", " "),
+        "best_by": files.best_by,
         "learning": charts(LEARNING, best_step=files.best_step),
         "synthesis": charts(synthesis_charts(files.rows), best_step=files.best_step),
         "optimization": charts(OPTIMIZATION),

@@ -50,7 +50,7 @@ class RunFiles(NamedTuple):
 
     @property
     def best_step(self) -> int | None:
-        """The step of the best checkpoint: with the lowest value of `best_by`."""
+        """The step with the lowest value of `best_by` in all sessions."""
         return self._lowest("loss" if self.best_by == "loss" else f"free_{self.best_by}").get("step")
 
     def _lowest(self, key: str) -> Row:

@@ -5,7 +5,7 @@ OUT/signature.json         the most tokens and steps of the signature
 OUT/weights.safetensors    every weight by name, float32: its moving average if the run has one
 OUT/run.json               the run: config, contract, lengths and paces of training
 OUT/vocab.json             the compact vocabulary; the position of a token is its id
-OUT/voices/                the saved voices of the run, and those that were saved here
+OUT/voices/                the saved voices of the run, and others that were saved here
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def export_run(
             write_json(folder / "signature.json", {"max_tokens": max_tokens, "max_steps": steps})
             write_json(folder / "run.json", info)
             write_bytes(folder / "vocab.json", (run / "vocab.json").read_bytes())
-            _copy_voices(folder / "voices", sources=(run / "voices", out / "voices"))
+            _copy_voices(folder / "voices", sources=(out / "voices", run / "voices"))
             weights = Snapshot(copy_to_host(named_variables(model)), progress, contract.fingerprint)
             write_snapshot(exported_weights_path(folder), weights)
     return ExportResult(saved, model.count_params())
@@ -99,8 +99,11 @@ def _copy_voices(folder: Path, *, sources: tuple[Path, ...]) -> None:
 def _check_replaceable(out: Path) -> None:
     """Raises UserError if the folder holds anything but an export."""
     found = {path.name for path in out.iterdir()} if out.is_dir() else {out.name} if out.exists() else set()
-    if not (found <= NAMES and ("saved_model" in found or not found)):
-        raise UserError(f"{out}: holds something other than an export; expected a new folder")
+    foreign = sorted(found - NAMES) or sorted(found if "saved_model" not in found else ())
+    if foreign:
+        raise UserError(
+            f"{out}: holds {foreign[0]}, which is no part of an export; expected a new folder, or remove it"
+        )
 
 
 @contextlib.contextmanager

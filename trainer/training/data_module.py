@@ -9,7 +9,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.messages import counted
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.run_dir import RunInfo, add_bucket_limit
+from trainer.checkpoint.run_dir import RunInfo, add_bucket_limit, set_bucket_limits
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
 from trainer.data.pipeline import Stream
@@ -51,7 +51,7 @@ class DataModule:
             steps=info.planned_steps,
             held_out=held_out,
         )
-        self._limits = len(info.ceilings)
+        self._limits_at_start = info.ceilings
         self._set_plan(self._full_plan.with_limits(info.ceilings, devices=devices))
 
     def _set_plan(self, plan: Plan) -> None:
@@ -84,11 +84,11 @@ class DataModule:
 
     def _limit_lines(self) -> list[str]:
         """Return a line if earlier sessions of the run reduced batches that did not fit into memory."""
-        if not self._limits:
+        if not self._limits_at_start:
             return []
         return [
-            f"batches are smaller than planned: {counted(self._limits, 'limit')} of earlier out-of-memory events, in "
-            f"{self._run / 'run.json'}; another RUN, with init_from={self._run}, plans without"
+            f"batches may be smaller than planned: {counted(len(self._limits_at_start), 'limit')} of earlier "
+            f"out-of-memory events in {self._run / 'run.json'}; another RUN, with init_from={self._run}, has none"
         ]
 
     def _reference_lines(self) -> list[str]:
@@ -140,6 +140,7 @@ class DataModule:
         """
         clips = bucket.per_device(self._devices).clips
         if clips == 1:
+            set_bucket_limits(self._run, self._limits_at_start)  # the device may have room at the next start
             raise UserError(
                 f"out of memory: a single clip of {bucket.frames} frames and {bucket.tokens} tokens does not fit; "
                 "lower input.max_frames or model.size, or free the device"

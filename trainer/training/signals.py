@@ -1,7 +1,7 @@
 """Handle SIGTERM and SIGINT: the first one stops the run after a checkpoint, a second one ends the process at once.
 
-Who signals a process group, as systemd and cluster schedulers do, signals `make train` and the training. make passes
-the signal on, so the training gets it twice: the same signal counts once within a second.
+Systemd and cluster schedulers signal all processes of a group: `make train` and the training. make passes the signal
+on, so the training gets it twice. Therefore the same signal counts once within a second.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class SignalHandler:
                 os._exit(128 + byte[0])
             received_s = time.monotonic()
             self.received = signal.Signals(byte[0])
-            self._log(f"{self.received.name}: stopping {self._stop_point}; send it again to stop at once")
+            self._log(
+                f"{self.received.name}: stopping {self._stop_point}; send it again after a second to stop at once"
+            )
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:

@@ -109,24 +109,25 @@ class Validation:
         return ValidationOutcome(values["loss"], score)
 
     def validation_fingerprint(self, stream: Stream) -> str:
-        """Return everything that makes losses and scores comparable, as JSON.
+        """Return everything that makes losses and scores comparable, as JSON: loss terms, weights, noise, clips, score.
 
-        That are the loss terms and their weights, the noise, the clips, and the score.
-
-        The seed draws the noise and the crops, and chooses the clips that are spoken.
+        The seed draws the noise and the crops, and chooses the clips that are spoken. The default seed is left out, and
+        the vocoder where there is none: older runs noted neither.
         """
         config = self._config
         terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
-        spoken = config.synthesis_eval
-        score = (
-            [] if spoken.best_by == "loss" else [spoken.model_dump(include={"clips", "listener", "best_by", "vocoder"})]
-        )
         own = config.input.reference == "same"
         # references from other clips are drawn within chunks
         references = [] if own else [config.input.model_dump(include={"reference", "chunk_bytes"})]
-        return json.dumps(
-            [NOISE_VERSION, config.seed, terms, config.model.crop_frames, stream.contents, *score, *references]
-        )
+        seed = [] if config.seed == TrainConfig.model_fields["seed"].default else [{"seed": config.seed}]
+        facts = [NOISE_VERSION, terms, config.model.crop_frames, stream.contents]
+        return json.dumps([*facts, *self._score_facts(), *references, *seed])
+
+    def _score_facts(self) -> list[dict[str, object]]:
+        """What makes scores comparable, where they are not the loss."""
+        spoken = self._config.synthesis_eval
+        names = {"clips", "listener", "best_by", *(["vocoder"] if spoken.vocoder else [])}
+        return [] if spoken.best_by == "loss" else [spoken.model_dump(include=names)]
 
     @property
     def programs(self) -> int:

@@ -202,9 +202,7 @@ def _places(info: dict[str, Any]) -> list[tuple[str | int, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
-def test_every_value_of_dataset_json_is_compared_with_the_records_even_if_the_sums_match(
-    every: int, spoiled: Path
-) -> None:
+def test_values_of_dataset_json_are_compared_with_the_records_even_if_the_sums_match(every: int, spoiled: Path) -> None:
     original = (spoiled / "dataset.json").read_bytes()
     unseen, places = [], _places(json.loads(original))[::every]
     for place in places:

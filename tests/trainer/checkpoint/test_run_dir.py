@@ -14,7 +14,7 @@ from shared.errors import UserError
 from shared.features import PRESETS
 from shared.lock_holder import LockHolder
 from shared.locks import write_lock
-from trainer.checkpoint.checkpoint_files import checkpoint_path
+from trainer.checkpoint.checkpoint_files import best_checkpoint_path, checkpoint_path
 from trainer.checkpoint.run_dir import (
     RunInfo,
     add_bucket_limit,
@@ -84,12 +84,28 @@ def test_another_contract_is_refused_with_both_values_of_each_field(run: Path, d
     assert "hop_samples" not in str(found.value)  # alike in both
 
 
-def test_a_run_keeps_the_limits_of_its_buckets_once_it_has_trained(run: Path, dataset: Dataset) -> None:
+def test_a_run_keeps_the_limits_of_its_buckets(run: Path, dataset: Dataset) -> None:
     limit = BucketLimit(1, 872, 56)
     add_bucket_limit(run, limit)
-    assert enter(run, config=CONFIG, dataset=dataset).ceilings == (limit,)
+    in_parts = CONFIG.model_copy(update={"optimizer": CONFIG.optimizer.model_copy(update={"microbatches": 2})})
+    assert enter(run, config=in_parts, dataset=dataset).ceilings == (limit,)
+
+
+def test_a_run_that_never_trained_keeps_its_limits_for_the_same_settings(run: Path, dataset: Dataset) -> None:
+    """Several hosts are started again after a bucket did not fit."""
     checkpoint_path(run, step=1).unlink()
-    assert enter(run, config=CONFIG, dataset=dataset).ceilings == ()
+    limit = BucketLimit(1, 872, 56)
+    add_bucket_limit(run, limit)
+    longer = CONFIG.model_copy(update={"steps": 10 * CONFIG.steps})
+    assert enter(run, config=longer, dataset=dataset).ceilings == (limit,)
+    in_parts = CONFIG.model_copy(update={"optimizer": CONFIG.optimizer.model_copy(update={"microbatches": 2})})
+    assert enter(run, config=in_parts, dataset=dataset).ceilings == ()
+
+
+def test_a_copy_of_a_run_with_its_best_checkpoint_alone_is_protected_too(run: Path, dataset: Dataset) -> None:
+    checkpoint_path(run, step=1).rename(best_checkpoint_path(run))
+    with pytest.raises(UserError, match="holds another model"):
+        enter(run, config=TrainConfig(model=ModelConfig(size="tiny")), dataset=dataset)
 
 
 def test_a_run_that_never_trained_begins_as_it_is_asked_to_now(run: Path, dataset: Dataset) -> None:

@@ -252,7 +252,7 @@ def test_reading_that_fails_where_every_record_is_whole_is_blamed_on_no_record(
 
     monkeypatch.setattr(stream_module, "find_corrupt_records", healed)
     monkeypatch.setattr(stream_module, "RETRY_PAUSES_S", ())
-    with pytest.raises(UserError, match=r"reading failed \(.*\), yet every record there is whole"):
+    with pytest.raises(UserError, match=r"reading failed \(.*\), though no record there is damaged"):
         epochs(stream, until=1)
 
 

@@ -251,7 +251,7 @@ def test_the_best_step_is_marked_and_axes_have_their_units(tmp_path: Path) -> No
     assert ">dB</text>" in charts["Synthesis: mel distance"]
 
 
-def test_the_marked_step_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
+def test_the_marked_step_is_the_best_by_the_measure_that_chooses_checkpoints(tmp_path: Path) -> None:
     scores = {10: 0.5, 20: 0.2, 30: 0.4}
     rows = [
         {**row, "free_word_errors": scores[row["step"]]} for row in rows_of("validation", {10: 4.0, 20: 3.5, 30: 3.0})
@@ -261,7 +261,7 @@ def test_the_marked_step_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
     (run / "run.json").write_text(json.dumps({"config": {"synthesis_eval": {"best_by": "word_errors"}}}))
     page = render_html(run)
     assert ">best 20</text>" in page
-    assert "the lowest word errors, whose weights are in" in page
+    assert "the lowest <code>word_errors</code>" in page
 
 
 def test_the_page_shows_the_dataset_and_the_settings_that_differ_from_their_defaults(tmp_path: Path) -> None:

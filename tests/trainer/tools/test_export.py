@@ -152,15 +152,15 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
 
 def test_an_export_has_the_voices_of_its_run_and_keeps_its_own(tmp_path: Path) -> None:
     run, out = tmp_path / "run" / "voices", tmp_path / "out" / "voices"
-    _copy_voices(tmp_path / "none", sources=(run, out))
+    _copy_voices(tmp_path / "none", sources=(out, run))
     assert not (tmp_path / "none").exists()
     for folder, names in ((run, "ab"), (out, "bc")):
         folder.mkdir(parents=True)
         for name in names:
             (folder / f"{name}.safetensors").write_text(f"{name} of {folder.parent.name}")
-    _copy_voices(tmp_path / "new", sources=(run, out))
+    _copy_voices(tmp_path / "new", sources=(out, run))
     copied = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
-    assert copied == {"a.safetensors": "a of run", "b.safetensors": "b of out", "c.safetensors": "c of out"}
+    assert copied == {"a.safetensors": "a of run", "b.safetensors": "b of run", "c.safetensors": "c of out"}
 
 
 def test_training_does_not_go_on_in_an_export(dataset: Dataset, tmp_path: Path) -> None:
@@ -234,5 +234,5 @@ def test_an_export_takes_the_place_of_nothing_but_an_export(tmp_path: Path) -> N
     for name in ("thesis.txt", "run/run.json", "run/vocab.json"):
         (tmp_path / name).touch()
     for out in (tmp_path, tmp_path / "thesis.txt", tmp_path / "run"):
-        with pytest.raises(UserError, match="holds something other than an export"):
+        with pytest.raises(UserError, match="which is no part of an export; expected a new folder"):
             _check_replaceable(out)

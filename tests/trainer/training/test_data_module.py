@@ -46,6 +46,7 @@ def test_a_bucket_that_does_not_fit_is_reduced_down_to_one_clip_per_device(feed:
     assert read_run_info(tmp_path).ceilings[-1].clips == 1
     with pytest.raises(UserError, match="a single clip of"):
         feed.reduce_bucket(bucket)
+    assert read_run_info(tmp_path).ceilings == (), "another program may have filled the device"
 
 
 @pytest.mark.slow

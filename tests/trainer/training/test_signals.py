@@ -37,7 +37,7 @@ def test_the_first_signal_is_recorded_and_the_handlers_are_restored(number: sign
         assert signals.received == number
     assert signal.getsignal(number) == before
     (line,) = said
-    assert line == f"{number.name}: stopping soon; send it again to stop at once"
+    assert line == f"{number.name}: stopping soon; send it again after a second to stop at once"
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ def stopping(number: signal.Signals, *, repeat_s: float) -> Iterator[subprocess.
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        assert "send it again to stop at once" in process.stdout.readline()
+        assert "send it again after a second to stop at once" in process.stdout.readline()
         assert process.poll() is None
         yield process
 

@@ -17,6 +17,7 @@ from tests.trainer import toy
 from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.events import steps_shown
 from tests.trainer.models import perturbed_narrow, random_batch, teacher_force
+from tests.trainer.vocoders import write_small_vocoder
 from trainer.config.loss_config import LossConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.pipeline import Stream
@@ -293,12 +294,9 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
         validation_fingerprint(input={"reference": "other"}),
     ):
         assert other != usual
-    heard = [
-        validation_fingerprint(
-            synthesis_eval={"best_by": "word_errors", "listener": "pocketsphinx", "vocoder": vocoder}
-        )
-        for vocoder in (None, "v")
-    ]
+    file = str(write_small_vocoder(tmp_path / "vocoder.safetensors", features="hifigan-22k"))
+    by_words = {"best_by": "word_errors", "listener": "pocketsphinx"}
+    heard = [validation_fingerprint(synthesis_eval={**by_words, **more}) for more in ({}, {"vocoder": file})]
     assert heard[0] != heard[1]
     chunks = [validation_fingerprint(input={"reference": "mixed", "chunk_bytes": size}) for size in (1000, 2000)]
     assert chunks[0] != chunks[1]  # references are drawn within chunks
