@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.vocabulary import Vocabulary
+from tests.trainer.described_runs import describe_run
 
 CONFIG = "configs/train_sample.yaml"
 WITHOUT_A_MODEL = {"tensorflow", "keras", "apache_beam", "scipy", "matplotlib", "rich", "numpy", "pyarrow"}
@@ -68,10 +68,7 @@ def test_help_and_a_mistake_in_options_or_settings_need_no_model(words: list[str
     ],
 )
 def test_a_mistake_in_what_is_to_be_spoken_needs_no_tensorflow(words: list[str], expected: str, tmp_path: Path) -> None:
-    vocabulary = Vocabulary({1: "<pad>", 2: "</s>", 3: "<unk>", 256047: "eng_Latn"})
-    (tmp_path / "vocab.json").write_bytes(vocabulary.to_json())
-    (tmp_path / "run.json").write_text("{}")
-    said, modules = run("say", str(tmp_path), "--out", str(tmp_path / "o.wav"), *words, code=2)
+    said, modules = run("say", str(describe_run(tmp_path)), "--out", str(tmp_path / "o.wav"), *words, code=2)
     assert expected in said
     assert not modules & WITHOUT_TENSORFLOW
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -10,6 +11,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
+from tests.trainer.described_runs import describe_run
 from trainer.data.bucket_types import Bucket
 from trainer.data.pipeline import Stream
 from trainer.distributed.device_memory import OutOfMemory, translate_oom_in_input
@@ -89,6 +91,7 @@ def test_no_command_ends_in_a_traceback_for_a_device(
     error: Exception,
     words: list[str],
     broken: str,
+    tmp_path: Path,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
@@ -96,8 +99,8 @@ def test_no_command_ends_in_a_traceback_for_a_device(
     for name in ("trainer.cli", "trainer.speak_cli"):
         monkeypatch.setattr(f"{name}.start_tensorflow", lambda **_: "allocator: x")
     monkeypatch.setattr(broken, fail)
-    speaks, (verb, *options) = words[0] == "say", words
-    outcome = speak_command(verb, "r", *options) if speaks else command(*words, "--run", "r")
+    speaks, run, (verb, *options) = words[0] == "say", describe_run(tmp_path / "run"), words
+    outcome = speak_command(verb, run, *options) if speaks else command(*words, "--run", run)
     assert outcome.code == 2
     assert [line.partition(" (")[0] for line in outcome.err.splitlines()] in (
         ["error: the device's memory is full"],

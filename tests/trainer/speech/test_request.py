@@ -16,8 +16,8 @@ from preprocess.text_normalizer import load_normalizer
 from shared.dataset import NormalizerIdentity
 from shared.errors import UserError
 from shared.features import preset
-from shared.vocabulary import Vocabulary
 from tests.preprocess import normalizers
+from tests.trainer.described_runs import VOCABULARY, describe_run
 from trainer import speak_options
 from trainer.speech import synthesizer
 from trainer.speech.request import TextFrontEnd
@@ -35,14 +35,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def front_end(run: Path, contract: dict[str, object]) -> TextFrontEnd:
-    run.mkdir(exist_ok=True)
-    return described_front_end(run, json.dumps({"contract": contract}).encode())
-
-
-def described_front_end(run: Path, document: bytes) -> TextFrontEnd:
-    (run / "run.json").write_bytes(document)
-    (run / "vocab.json").write_bytes(Vocabulary({1: "<pad>", 2: "</s>", 3: "<unk>", 256047: "eng_Latn"}).to_json())
-    return TextFrontEnd.of_run(run)
+    return TextFrontEnd.of_run(describe_run(run, document=json.dumps({"contract": contract}).encode()))
 
 
 def test_a_model_is_spoken_with_through_the_text_normalizer_of_its_dataset(tmp_path: Path) -> None:
@@ -75,7 +68,7 @@ def test_a_synthesizer_prepares_texts_by_the_normalizer_of_its_contract(
 ) -> None:
     for name in ("Generator", "PlausibleSpeaker", "PromptMaker"):
         monkeypatch.setattr(synthesizer, name, lambda *_, **__: None)
-    (tmp_path / "vocab.json").write_bytes(Vocabulary({1: "<pad>", 2: "</s>", 3: "<unk>", 256047: "eng_Latn"}).to_json())
+    (tmp_path / "vocab.json").write_bytes(VOCABULARY.to_json())
     contract = SimpleNamespace(
         features=preset("hifigan-22k"), text_normalizer=NormalizerIdentity.model_validate(IDENTITY)
     )
@@ -116,5 +109,9 @@ def test_a_command_that_speaks_says_when_another_version_prepared_the_texts_of_t
     "document", [b"[" * 100_000, b"", b"[]", b"{}", b'{"contract": 5}', b'{"contract": {"text_normalizer": 5}}']
 )
 def test_what_is_wrong_with_a_run_is_left_to_those_who_load_it(document: bytes, tmp_path: Path) -> None:
-    (piece,) = described_front_end(tmp_path, document).prepare("It is loud.", language="eng_Latn").pieces
+    (piece,) = (
+        TextFrontEnd.of_run(describe_run(tmp_path, document=document))
+        .prepare("It is loud.", language="eng_Latn")
+        .pieces
+    )
     assert piece.text == "It is loud."
