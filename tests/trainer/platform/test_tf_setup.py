@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from shared.errors import UserError
+from tests.trainer.described_runs import describe_run
 from trainer.platform import tf_setup as startup
 from trainer.platform.tf_setup import start_tensorflow
 
@@ -120,16 +121,22 @@ def test_a_process_that_has_imported_tensorflow_opens_no_folder_of_programs(
 @pytest.mark.parametrize(
     ("words", "gpus"),
     [
-        (["say", "nowhere", "a", "--language", "eng_Latn", "--out", "a.wav"], "as needed"),
-        (["serve", "nowhere", "--port", "0"], "as needed"),
-        (["export", "--out", "a", "--run", "nowhere"], "hidden"),
+        (["say", "RUN", "a", "--language", "eng_Latn", "--out", "a.wav"], "as needed"),
+        (["serve", "RUN", "--port", "0"], "as needed"),
+        (["export", "--out", "a", "--run", "RUN"], "hidden"),
     ],
 )
 def test_synthesis_and_export_leave_gpu_memory_to_a_running_training(
-    command: Callable, speak_command: Callable, monkeypatch: pytest.MonkeyPatch, words: list[str], gpus: str
+    command: Callable,
+    speak_command: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    gpus: str,
+    tmp_path: Path,
 ) -> None:
-    asked = []
+    asked, run = [], describe_run(tmp_path / "run")
     for name in ("trainer.cli", "trainer.speak_cli"):
         monkeypatch.setattr(f"{name}.start_tensorflow", lambda **settings: asked.append(settings["gpus"]))
+    words = [str(run) if word == "RUN" else word for word in words]
     assert (command if words[0] == "export" else speak_command)(*words).code == 2
     assert asked == [gpus]
