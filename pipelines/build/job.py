@@ -60,9 +60,8 @@ class BuildJob:
         self._data, self._staging = Layout(data), Staging.for_new_build(Layout(data))
         self._prepare, self.contract = prepare, create_contract(prepare)
         self._fingerprint = preparation_fingerprint(self.contract, decode_limit_s=config.decode_limit_s)
-        self.made_by: MadeBy = made_here(
-            pitch=config.pitch
-        )  # with the parts of interrupted builds and of workers, once run
+        # the versions of here; after `run` also those of the interrupted builds and of the workers
+        self.made_by: MadeBy = made_here(pitch=config.pitch)
         self._work = hashlib.blake2b(self._fingerprint.encode() + config_document(config), digest_size=16).hexdigest()
 
     @property
